@@ -1,0 +1,75 @@
+"""Small durable files: written beside their place and renamed into it."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hostsight.errors import FullError, LockedError, StorageError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
+    """The hostsight error for an OSError met while `doing` something at `path`."""
+    if error.errno in _FULL:
+        return FullError(
+            f"no space left while {doing} {path}; free some, or lower [spool] max_bytes or [retention]"
+        )
+    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+        return StorageError(
+            f"{path} may not be written ({error.strerror}); choose another folder with --data"
+        )
+    return StorageError(f"{error.strerror or error} while {doing} {path}")
+
+
+def write_atomic(path: Path, content: bytes, *, sync: bool = False) -> None:
+    """Replace `path` with `content` in one step; mode 0600. Raises StorageError, FullError."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(fd, "wb") as file:
+            file.write(content)
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise storage_error(error, "writing", path) from error
+
+
+def make_folder(path: Path) -> Path:
+    """Create `path` with mode 0700 and its parents; raises StorageError with the remedy."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error(error, "creating", path) from error
+    return path
+
+
+@contextmanager
+def locked(path: Path, what: str) -> Iterator[None]:
+    """Hold an exclusive lock on `path` for as long as this process lives; raises LockedError at once."""
+    make_folder(path.parent)
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise storage_error(error, "opening", path) from error
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            raise LockedError(
+                f"{what} is already running on {path.parent} (process {holder}); stop it, or choose another folder with --data"
+            ) from error
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(fd)

@@ -1,0 +1,294 @@
+"""Every setting, its type, default and meaning, in one table; and how files, environment and flags fill it.
+
+Precedence, lowest first: defaults, `hostsight.toml`, environment `HOSTSIGHT_<SECTION>_<KEY>`, flags.
+The file is the first of `$HOSTSIGHT_CONFIG`, `DATA/hostsight.toml`, `/etc/hostsight/hostsight.toml`.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from hostsight.clock import SECOND_NS
+from hostsight.errors import SettingsError, UsageError, nearest
+from hostsight.folders import DataFolder, default_data_folder
+from hostsight.timerange import format_duration, parse_duration_ns
+
+
+class Duration(float):
+    """Seconds; written `90s`, `5m`, `250ms` in files, environment and flags."""
+
+    @property
+    def ns(self) -> int:
+        return round(self * SECOND_NS)
+
+    def __str__(self) -> str:
+        return format_duration(self)
+
+
+class Size(int):
+    """Bytes; written `500MB`, `2GB` (powers of 1000) or `512MiB` (powers of 1024)."""
+
+    def __str__(self) -> str:
+        for factor, unit in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+            if self >= factor and self % factor == 0:
+                return f"{int(self) // factor}{unit}"
+        return f"{int(self)}B"
+
+
+_SIZE_UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
+               "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}  # fmt: skip
+
+
+def parse_size(text: str) -> Size:
+    word = text.strip().lower().replace(" ", "")
+    number = word.rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = word[len(number) :]
+    try:
+        return Size(float(number) * _SIZE_UNITS[unit])
+    except (KeyError, ValueError, OverflowError) as error:
+        raise UsageError(f"'{text}' is not a size; write it as 500MB, 2GB or 512MiB") from error
+
+
+class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    pass
+
+
+class AgentSettings(Section, frozen=True, kw_only=True):
+    host: Annotated[str, Meta(description="name this host is known by; empty: the kernel's host name")] = ""
+    tick: Annotated[Duration, Meta(description="time between two samples of the fast tier")] = Duration(0.1)
+    medium: Annotated[Duration, Meta(description="period of the medium tier")] = Duration(1)
+    slow: Annotated[Duration, Meta(description="period of the slow tier")] = Duration(10)
+    root: Annotated[
+        str, Meta(description="prefix of /proc and /sys; a captured tree, or a host's / in a container")
+    ] = "/"
+    disabled: Annotated[tuple[str, ...], Meta(description="collectors that are not started, by name")] = ()
+    per_cpu_limit: Annotated[
+        int, Meta(ge=0, description="hosts with more CPUs than this get per-node instead of per-CPU channels")
+    ] = 64
+    device_limit: Annotated[
+        int, Meta(ge=1, description="at most so many devices per collector (disks, NICs)")
+    ] = 64
+
+
+class SpoolSettings(Section, frozen=True, kw_only=True):
+    segment: Annotated[Duration, Meta(description="length of one segment file")] = Duration(60)
+    max_bytes: Annotated[
+        Size, Meta(description="over this the oldest closed segment is deleted, and counted")
+    ] = Size(10**9)
+
+
+class WindowSettings(Section, frozen=True, kw_only=True):
+    pane: Annotated[
+        Duration, Meta(description="length of a pane; length and stride are whole multiples of it")
+    ] = Duration(1)
+    length: Annotated[Duration, Meta(description="length of a window")] = Duration(3)
+    stride: Annotated[Duration, Meta(description="time between the ends of two windows")] = Duration(1)
+
+
+class DetectSettings(Section, frozen=True, kw_only=True):
+    warmup: Annotated[Duration, Meta(description="how much telemetry the first baseline is learnt from")] = (
+        Duration(180)
+    )
+    percentile: Annotated[
+        float, Meta(gt=50, lt=100, description="a window is anomalous beyond this percentile of training")
+    ] = 99.0
+    correlation: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=1,
+            description="channels whose |r| with a kept one exceeds this are left out of the model",
+        ),
+    ] = 0.5
+    train_windows: Annotated[
+        int, Meta(ge=60, description="at most so many windows are fitted, evenly spread")
+    ] = 20_000
+    train_span: Annotated[Duration, Meta(description="how far back a refit looks")] = Duration(86_400)
+    open_hits: Annotated[
+        int, Meta(ge=1, description="an episode opens when so many of the last open_of windows are anomalous")
+    ] = 6
+    open_of: Annotated[int, Meta(ge=1, description="see open_hits")] = 8
+    open_extreme: Annotated[
+        int, Meta(ge=1, description="or when so many windows in a row are far beyond the tail")
+    ] = 3
+    close_after: Annotated[
+        Duration, Meta(description="an episode closes after so long without an anomalous window")
+    ] = Duration(30)
+    merge_gap: Annotated[
+        Duration, Meta(description="a new episode within this of a closed one continues it")
+    ] = Duration(120)
+    accept_after: Annotated[
+        Duration, Meta(description="an episode this long is taken as the new normal at the next refit")
+    ] = Duration(6 * 3600)
+
+
+class RetentionSettings(Section, frozen=True, kw_only=True):
+    samples: Annotated[Duration, Meta(description="age at which samples are deleted from the lake")] = (
+        Duration(7 * 86_400)
+    )
+    features: Annotated[
+        Duration, Meta(description="age at which nine in ten windows' features are deleted")
+    ] = Duration(86_400)
+    scores: Annotated[
+        Duration, Meta(description="age at which scores, episodes and thinned features are deleted")
+    ] = Duration(90 * 86_400)
+    max_bytes: Annotated[Size, Meta(description="over this the oldest hours of the lake are deleted")] = Size(
+        20 * 10**9
+    )
+
+
+class JobSettings(Section, frozen=True, kw_only=True):
+    refit_hour: Annotated[int, Meta(ge=0, le=23, description="hour of the nightly refit, UTC")] = 2
+    lateness: Annotated[Duration, Meta(description="how long a window waits for late samples")] = Duration(0)
+
+
+class SqlSettings(Section, frozen=True, kw_only=True):
+    timeout: Annotated[Duration, Meta(description="an ad-hoc query is stopped after this")] = Duration(30)
+    memory: Annotated[Size, Meta(description="memory an ad-hoc query may use")] = Size(2 * 10**9)
+    rows: Annotated[int, Meta(ge=1, description="rows the console fetches before it says there is more")] = (
+        1000
+    )
+
+
+class Settings(Section, frozen=True, kw_only=True):
+    agent: AgentSettings = AgentSettings()
+    spool: SpoolSettings = SpoolSettings()
+    window: WindowSettings = WindowSettings()
+    detect: DetectSettings = DetectSettings()
+    retention: RetentionSettings = RetentionSettings()
+    jobs: JobSettings = JobSettings()
+    sql: SqlSettings = SqlSettings()
+
+    @property
+    def host(self) -> str:
+        return self.agent.host or socket.gethostname() or "localhost"
+
+
+def _decode(kind: type, value: Any) -> Any:
+    if kind is Duration and isinstance(value, str):
+        seconds = Duration(parse_duration_ns(value) / SECOND_NS)
+        return seconds
+    if kind is Size and isinstance(value, str):
+        return parse_size(value)
+    raise UsageError(f"{value!r} must be text such as {'90s' if kind is Duration else '500MB'}")
+
+
+def sections() -> dict[str, dict[str, msgspec.inspect.Field]]:
+    """Section name -> key -> field, for documentation and messages."""
+    out = {}
+    for section in msgspec.structs.fields(Settings):
+        fields = msgspec.structs.fields(section.type)
+        out[section.name] = {field.name: field for field in fields}
+    return out  # type: ignore[return-value]  # msgspec.structs.FieldInfo is what fields() gives
+
+
+def _check_known(tree: Mapping[str, Any], where: str) -> None:
+    known = sections()
+    for section, keys in tree.items():
+        if section not in known:
+            raise SettingsError(f"{where}: unknown section [{section}]{nearest(section, known)}")
+        if not isinstance(keys, Mapping):
+            raise SettingsError(f"{where}: [{section}] must be a table")
+        for key in keys:
+            if key not in known[section]:
+                raise SettingsError(
+                    f"{where}: unknown key '{key}' in [{section}]{nearest(key, known[section])}"
+                )
+
+
+def _convert(tree: Mapping[str, Any], where: Mapping[tuple[str, str], str]) -> Settings:
+    for section, keys in tree.items():
+        struct = type(getattr(Settings(), section))
+        for key, value in keys.items():
+            try:
+                msgspec.convert({key: value}, struct, strict=False, dec_hook=_decode)
+            except (msgspec.ValidationError, UsageError) as error:
+                reason = str(error).split(" - at ")[0]
+                raise SettingsError(
+                    f"{where[section, key]}: [{section}] {key} = {value!r}: {reason}"
+                ) from error
+    settings = msgspec.convert(tree, Settings, strict=False, dec_hook=_decode)
+    _check_consistent(settings)
+    return settings
+
+
+def _check_consistent(settings: Settings) -> None:
+    window, agent = settings.window, settings.agent
+    for name in ("length", "stride"):
+        value = getattr(window, name)
+        if value <= 0 or window.pane.ns <= 0 or value.ns % window.pane.ns:
+            raise SettingsError(
+                f"[window] {name} = {value} must be a positive whole multiple of [window] pane = {window.pane}"
+            )
+    for name in ("tick", "medium", "slow"):
+        if getattr(agent, name).ns < 1_000_000:
+            raise SettingsError(f"[agent] {name} = {getattr(agent, name)} must be at least 1ms")
+    if settings.detect.open_hits > settings.detect.open_of:
+        raise SettingsError("[detect] open_hits may not exceed [detect] open_of")
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[tuple[str, str], str]:
+    reserved = {"HOSTSIGHT_CONFIG", "HOSTSIGHT_DATA", "HOSTSIGHT_SHARED", "HOSTSIGHT_COMPLETE"}
+    known = {f"HOSTSIGHT_{s}_{k}".upper(): (s, k) for s, keys in sections().items() for k in keys}
+    found = {}
+    for name, value in environment.items():
+        if not name.startswith("HOSTSIGHT_") or name in reserved or name.startswith("_HOSTSIGHT"):
+            continue
+        if name not in known:
+            raise SettingsError(f"environment variable {name} is no setting{nearest(name, known)}")
+        found[known[name]] = value
+    return found
+
+
+def _find_file(data: DataFolder, environment: Mapping[str, str]) -> Path | None:
+    named = environment.get("HOSTSIGHT_CONFIG")
+    if named:
+        if not Path(named).is_file():
+            raise SettingsError(f"HOSTSIGHT_CONFIG names {named}, which is not a file")
+        return Path(named)
+    for path in (data.root / "hostsight.toml", Path("/etc/hostsight/hostsight.toml")):
+        if path.is_file():
+            return path
+    return None
+
+
+def data_folder(flag: str | None = None, environment: Mapping[str, str] = os.environ) -> DataFolder:
+    """The data folder that `--data`, `HOSTSIGHT_DATA` or the platform names."""
+    named = flag or environment.get("HOSTSIGHT_DATA")
+    return DataFolder(Path(named).expanduser().absolute() if named else default_data_folder())
+
+
+def load_settings(
+    data: DataFolder,
+    flags: Mapping[tuple[str, str], Any] | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Settings:
+    """Settings from file, environment and `flags` ((section, key) -> value); raises SettingsError."""
+    tree: dict[str, dict[str, Any]] = {}
+    where: dict[tuple[str, str], str] = {}
+    path = _find_file(data, environment)
+    if path is not None:
+        try:
+            loaded = tomllib.loads(path.read_text("utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+            raise SettingsError(f"{path}: {error}") from error
+        _check_known(loaded, str(path))
+        for section, keys in loaded.items():
+            tree[section] = dict(keys)
+            where |= {(section, key): str(path) for key in keys}
+    for (section, key), value in _from_environment(environment).items():
+        tree.setdefault(section, {})[key] = tuple(value.split(",")) if key == "disabled" else value
+        where[section, key] = f"HOSTSIGHT_{section}_{key}".upper()
+    for (section, key), value in (flags or {}).items():
+        if value is not None:
+            tree.setdefault(section, {})[key] = value
+            where[section, key] = f"--{key.replace('_', '-')}"
+    return _convert(tree, where)

@@ -1,0 +1,96 @@
+"""What a collector is: a module that turns one family of kernel files into raw values.
+
+Adding one is a new file in `ingest/collectors/` and a line in its registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hostsight.channel import Kind, Subsystem
+
+Values = NDArray[np.float64]
+
+
+class Tier(Enum):
+    """How often a collector is read: every tick, every `[agent] medium`, every `[agent] slow`."""
+
+    FAST = "fast"
+    MEDIUM = "medium"
+    SLOW = "slow"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One row of a collector's metric table; `docs/metrics.md` is generated from these.
+
+    kind `rate`: the collector gives a raw, growing counter; the sampler turns it into units per second, times `scale`.
+    Other kinds: the collector gives the value itself, times `scale`.
+    `wrap`: the counter's size in bits where it is known to wrap (32), else 0.
+    """
+
+    name: str
+    unit: str
+    kind: Kind
+    meaning: str
+    scale: float = 1.0
+    wrap: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One value that a collector fills at each read: a metric of one device."""
+
+    subsystem: Subsystem
+    device: str
+    metric: Metric
+    period_seconds: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Where a collector reads: `root / 'proc/stat'`. `live` is False for a captured tree."""
+
+    root: Path
+    per_cpu_limit: int = 64
+    device_limit: int = 64
+
+    @property
+    def live(self) -> bool:
+        return self.root == Path("/")
+
+    def path(self, *parts: str) -> Path:
+        return self.root.joinpath(*(part.lstrip("/") for part in parts))
+
+
+class Collector(Protocol):
+    """`open` decides the layout; `read` fills it until the hardware changes."""
+
+    name: ClassVar[str]
+    tier: ClassVar[Tier]
+    metrics: ClassVar[tuple[Metric, ...]]
+
+    def open(self, host: Host) -> Sequence[Slot]:
+        """The slots this host has, in the order `read` fills them.
+
+        Raises NoDataError where the host has nothing of this family, any other error where reading it failed.
+        """
+        ...
+
+    def read(self, out: Values) -> bool:
+        """Fill `out` (one float64 a slot; NaN is absent). False asks to be opened again: the hardware changed."""
+        ...
+
+    def absent(self) -> Sequence[tuple[str, str, str]]:
+        """What this host could have but does not give: (what, reason, the command that would enable it)."""
+        ...
+
+    def close(self) -> None: ...
