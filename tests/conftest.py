@@ -1,0 +1,32 @@
+"""Fixtures that every test may use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hostsight.clock import FakeClock
+from hostsight.folders import DataFolder
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Captured trees and labelled incidents of real servers; tests that need them are left out without."""
+    folder = Path(os.environ.get("HOSTSIGHT_SHARED") or REPOSITORY.parent / "shared")
+    if not (folder / "fixtures").is_dir():
+        pytest.skip(f"no captured data at {folder}; HOSTSIGHT_SHARED names another place")
+    return folder
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> DataFolder:
+    return DataFolder(tmp_path / "data").create()
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
