@@ -20,7 +20,10 @@ Values = NDArray[np.float64]
 
 
 class Tier(Enum):
-    """How often a collector is read: every tick, every `[agent] medium`, every `[agent] slow`."""
+    """How often a collector is read: every tick, every `[agent] medium`, every `[agent] slow`.
+
+    The tick itself reads FAST and MEDIUM. SLOW is read in a thread of its own (`in_background`).
+    """
 
     FAST = "fast"
     MEDIUM = "medium"
@@ -94,3 +97,12 @@ class Collector(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def in_background(collector: Collector) -> bool:
+    """Whether a thread of its own opens and reads this collector, so that it may block or take long.
+
+    True for the slow tier, and for a class that says `background = True`. The thread shares the interpreter with the
+    tick: work on large text a line at a time, never in one call that takes milliseconds.
+    """
+    return collector.tier is Tier.SLOW or bool(getattr(collector, "background", False))
