@@ -1,0 +1,31 @@
+"""`hostsight serve`"""
+
+from __future__ import annotations
+
+import click
+
+from cli.context import data_folder, load_settings
+from cli.options import Command, seconds
+
+
+@click.command(
+    "serve",
+    cls=Command,
+    examples={
+        "hostsight serve": "run the jobs until stopped",
+        "hostsight serve --warmup 60s": "learn the first baseline from one minute",
+    },
+)
+@click.option("--for", "length", metavar="DURATION", callback=seconds, help="Stop by itself after so long.")
+@click.option("--warmup", metavar="DURATION", help="Telemetry the first baseline needs, instead of [detect] warmup.")
+def command(length: float | None, warmup: str | None) -> None:
+    """Run the scheduled jobs: features, scores and episodes each second; compaction, retention and refits.
+
+    One `serve` runs on a data folder at a time. A job that was killed or skipped carries on where it stopped, so
+    nothing is lost and nothing is done twice.
+    """
+    from jobs.serve import run_serve
+
+    data = data_folder()
+    settings = load_settings(data, {("detect", "warmup"): warmup})
+    run_serve(settings, data.create(), seconds=length)

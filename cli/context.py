@@ -1,0 +1,45 @@
+"""What a command line names: the data folder and the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from hostsight.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from hostsight.folders import DataFolder
+    from hostsight.settings import Settings
+
+_KEY = "hostsight.data"
+
+
+def keep_data(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+    """Callback of `--data`; the one after the command's name wins."""
+    if value is not None:
+        ctx.meta[_KEY] = value
+
+
+def data_folder() -> DataFolder:
+    from hostsight import settings
+
+    return settings.data_folder(click.get_current_context().meta.get(_KEY))
+
+
+def telemetry_folder() -> DataFolder:
+    """The data folder, for commands that only read; raises UnavailableError where nothing was ever written."""
+    data = data_folder()
+    if not data.state_db.exists() and not data.heartbeat.exists():
+        raise UnavailableError(
+            f"{data.root} holds no telemetry yet; start `hostsight up` there, or name another folder with --data"
+        )
+    return data
+
+
+def load_settings(data: DataFolder, flags: Mapping[tuple[str, str], object] | None = None) -> Settings:
+    """Settings of `data` with `flags` ((section, key) -> value; None is not given) on top."""
+    from hostsight import settings
+
+    return settings.load_settings(data, flags)

@@ -1,0 +1,75 @@
+"""What people and programs read on stdout: tables for the one, JSON for the other; narration on stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+_UNLIMITED = 10_000
+"""Columns of a pipe or file: nothing is folded where a program reads."""
+
+
+def safe(text: object) -> str:
+    """`text` with every character that could steer a terminal, or that it cannot show, as an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(text))
+
+
+def print_json(document: object) -> None:
+    """One indented JSON document; NaN and infinity become null, undecodable bytes are escaped."""
+    import msgspec
+
+    try:
+        encoded = msgspec.json.encode(document)
+    except UnicodeEncodeError:
+        encoded = msgspec.json.encode(_encodable(msgspec.to_builtins(document)))
+    click.echo(msgspec.json.format(encoded, indent=2))
+
+
+def _encodable(value: object) -> object:
+    """The same document with lone surrogates (bytes that are not UTF-8) written as escapes."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_encodable(item) for item in value]
+    return value
+
+
+def narrate(sentence: str) -> None:
+    """A line for the person who watches, never mixed into the data."""
+    click.echo(sentence, err=True)
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console that neither interprets data as markup nor folds lines for programs."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else _UNLIMITED
+    return Console(file=stream, width=width, markup=False, highlight=False, emoji=False, soft_wrap=False)
+
+
+def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
+    """An empty table; the columns in `numbers` are set right. Long cells fold, so nothing is cut off."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for column in columns:
+        made.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+    return made
+
+
+def print_table(made: Table, rows: Iterable[Sequence[object]]) -> None:
+    for row in rows:
+        made.add_row(*("" if cell is None else safe(cell) for cell in row))
+    console().print(made)
