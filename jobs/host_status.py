@@ -1,0 +1,84 @@
+"""What the pipeline knows of each host: its phase, how far it has come, what it is doing."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Literal
+
+import msgspec
+
+from hostsight.clock import SECOND_NS, iso
+from jobs.progress import HostProgress, Progress
+from jobs.schedule import MATERIALISE
+
+Phase = Literal["learning", "live", "no data"]
+
+SILENT_SECONDS = 60.0
+"""A host whose newest telemetry is older than this has stopped sending."""
+
+
+_RECORDED = """
+SELECT watermarks.host, position_ns, models.model,
+  (SELECT count(*) FROM episodes WHERE episodes.host = watermarks.host AND state = 'open') AS open_episodes
+FROM watermarks LEFT JOIN models ON models.host = watermarks.host AND models.state = 'live'
+WHERE job = ?
+"""
+
+
+class HostStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """`progress` (0 to 1) is that of the warm-up while learning, and 1 afterwards."""
+
+    host: str
+    phase: Phase
+    progress: float
+    activity: str
+    windows: int
+    processed_to: str | None
+    lag_seconds: float | None
+    model: str | None
+    open_episodes: int
+
+
+def read_hosts(
+    connection: sqlite3.Connection, progress: Progress | None, now_ns: int
+) -> tuple[HostStatus, ...]:
+    """One a host, by name. `connection` has `sqlite3.Row` rows."""
+    recorded = {row["host"]: row for row in connection.execute(_RECORDED, (MATERIALISE,))}
+    reported = {one.host: one for one in progress.hosts} if progress else {}
+    running = progress is not None and progress.running(now_ns)
+    return tuple(
+        _host(reported.get(host, HostProgress(host=host)), recorded.get(host), now_ns, running=running)
+        for host in sorted(recorded.keys() | reported.keys())
+    )
+
+
+def _host(reported: HostProgress, recorded: sqlite3.Row | None, now_ns: int, *, running: bool) -> HostStatus:
+    position_ns: int | None = recorded["position_ns"] if recorded else None
+    model: str | None = recorded["model"] if recorded else None
+    phase = _phase(reported, position_ns, model, now_ns)
+    return HostStatus(
+        host=reported.host,
+        phase=phase,
+        progress=1.0 if model else reported.progress,
+        activity=_activity(reported, phase, running=running),
+        windows=reported.windows,
+        processed_to=iso(position_ns),
+        lag_seconds=None if position_ns is None else max(0.0, (now_ns - position_ns) / SECOND_NS),
+        model=model,
+        open_episodes=recorded["open_episodes"] if recorded else 0,
+    )
+
+
+def _phase(reported: HostProgress, position_ns: int | None, model: str | None, now_ns: int) -> Phase:
+    newest = max(position_ns or 0, reported.available_ns or 0)
+    if now_ns - newest > SILENT_SECONDS * SECOND_NS:
+        return "no data"
+    return "live" if model else "learning"
+
+
+def _activity(reported: HostProgress, phase: Phase, *, running: bool) -> str:
+    if not running:
+        return "not running: start `hostsight serve` or `hostsight up`"
+    if phase == "no data":
+        return "waiting for telemetry: none for over a minute"
+    return reported.activity or "starting"

@@ -1,0 +1,105 @@
+"""What a person should know about this data folder, as plain sentences: what, where, remedy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hostsight.clock import SECOND_NS
+from hostsight.folders import DataFolder
+from hostsight.timerange import format_duration
+from ingest.heartbeat import Heartbeat, alive
+from jobs.job_status import JobStatus
+from jobs.progress import STALE_SECONDS, Progress, process_exists
+from jobs.store_status import StoreStatus
+
+LOW_BYTES = 64 * 2**20
+"""Below this much room, writing is about to fail."""
+
+BEHIND_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What was found on the data folder at `now_ns`."""
+
+    data: DataFolder
+    now_ns: int
+    beat: Heartbeat | None
+    progress: Progress | None
+    store: StoreStatus
+    jobs: Sequence[JobStatus]
+    state_error: str | None
+
+
+def find_problems(facts: Facts) -> tuple[str, ...]:
+    return (
+        *_folder(facts.data, facts.store),
+        *_agent(facts.beat, facts.now_ns),
+        *_pipeline(facts.progress, facts.now_ns),
+        *_jobs(facts.jobs),
+        *((facts.state_error,) if facts.state_error else ()),
+    )
+
+
+def _folder(data: DataFolder, store: StoreStatus) -> Iterator[str]:
+    if not data.root.is_dir():
+        yield f"{data.root} does not exist; start `hostsight up`, or name another folder with --data"
+        return
+    if not os.access(data.root, os.W_OK):
+        yield f"{data.root} may not be written; telemetry is not kept: mend its rights, or choose another folder with --data"
+    if store.free_bytes is not None and store.free_bytes < LOW_BYTES:
+        megabytes = store.free_bytes / 2**20
+        yield f"{data.root} has {megabytes:.0f} MiB left; free some, or lower [spool] max_bytes or [retention]"
+
+
+def _agent(beat: Heartbeat | None, now_ns: int) -> Iterator[str]:
+    if beat is None:
+        yield "no agent has run on this data folder; start `hostsight agent` or `hostsight up`"
+        return
+    if not alive(beat, now_ns):
+        yield f"the agent is not running: last heard {_ago(now_ns - beat.updated_ns)}; start `hostsight agent` or `hostsight up`"
+    if beat.storage_error:
+        yield f"the agent keeps no telemetry now: {beat.storage_error}"
+    if beat.spool_dropped_segments:
+        yield f"{beat.spool_dropped_segments} spool segments were dropped unread to stay within [spool] max_bytes; raise it, or keep the jobs running"
+    for collector in beat.collectors:
+        if collector.state == "failed":
+            yield f"collector {collector.name} fails: {collector.error}; `hostsight doctor` says more"
+
+
+def _pipeline(progress: Progress | None, now_ns: int) -> Iterator[str]:
+    if progress is None:
+        yield "no jobs have run on this data folder; start `hostsight serve` or `hostsight up`"
+        return
+    if not progress.running(now_ns):
+        yield _silent(progress, now_ns)
+        return
+    if progress.error:
+        yield f"the jobs do not get on: {progress.error}"
+    for host in progress.hosts:
+        if host.available_ns is None or host.position_ns is None:
+            continue
+        behind = (host.available_ns - host.position_ns) / SECOND_NS
+        if behind > BEHIND_SECONDS:
+            yield f"{host.host}: windows are {format_duration(round(behind))} behind the telemetry; they are being caught up with"
+
+
+def _silent(progress: Progress, now_ns: int) -> str:
+    since = _ago(now_ns - progress.updated_ns)
+    if progress.age_seconds(now_ns) >= STALE_SECONDS and process_exists(progress.pid):
+        return f"the jobs (process {progress.pid}) last reported {since}: they are stuck or cannot write; see the data folder's logs, or restart `hostsight serve`"
+    return f"the jobs are not running: last heard {since}; start `hostsight serve` or `hostsight up`"
+
+
+def _jobs(jobs: Sequence[JobStatus]) -> Iterator[str]:
+    for job in jobs:
+        if job.overrun:
+            yield f"job {job.job} overruns: it has run since {job.last_started} and was due again"
+        if job.state in {"failed", "lost"}:
+            yield f"job {job.job} {job.state} at {job.last_finished or job.last_started}: {job.error or 'no reason is known'}"
+
+
+def _ago(ns: int) -> str:
+    return f"{format_duration(max(0, round(ns / SECOND_NS)))} ago"

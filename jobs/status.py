@@ -1,0 +1,179 @@
+"""The state of one data folder, as `hostsight status` and the console show it.
+
+Times are ISO 8601 in UTC; `read_status` raises nothing for what it finds on disk: it says so in `problems`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+import msgspec
+
+from hostsight import __version__
+from hostsight.clock import iso
+from hostsight.errors import HostsightError
+from hostsight.folders import DataFolder
+from hostsight.settings import Settings
+from ingest.heartbeat import Heartbeat, alive, read_heartbeat
+from jobs.host_status import HostStatus, read_hosts
+from jobs.job_status import JobStatus, read_jobs
+from jobs.problems import Facts, find_problems
+from jobs.progress import Progress, read_progress
+from jobs.store_status import StoreStatus, read_store
+from migrations import open_state
+
+
+class CollectorStatus(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    tier: str
+    state: str
+    reason: str
+    error: str
+    channels: int
+    read_us: float
+
+
+class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """`age_seconds` is the time since the agent last reported; None where no agent ever ran here."""
+
+    running: bool = False
+    host: str = ""
+    pid: int | None = None
+    started: str | None = None
+    age_seconds: float | None = None
+    tick_seconds: float = 0.0
+    ticks: int = 0
+    late_ticks: int = 0
+    lateness_p99_ms: float = 0.0
+    lost_values: int = 0
+    channels: int = 0
+    cpu_percent: float = 0.0
+    rss_bytes: int = 0
+    storage_error: str | None = None
+    collectors: tuple[CollectorStatus, ...] = ()
+
+
+class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The process that runs the jobs (`hostsight serve`)."""
+
+    running: bool = False
+    pid: int | None = None
+    started: str | None = None
+    age_seconds: float | None = None
+    cpu_percent: float = 0.0
+    rss_bytes: int = 0
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    version: str
+    data: str
+    time: str
+    agent: AgentStatus
+    pipeline: PipelineStatus
+    store: StoreStatus
+    hosts: tuple[HostStatus, ...]
+    jobs: tuple[JobStatus, ...]
+    models: int
+    problems: tuple[str, ...]
+
+    def to_json(self) -> bytes:
+        return msgspec.json.encode(self)
+
+
+class _State(msgspec.Struct, frozen=True, kw_only=True):
+    """What the state database holds of all this."""
+
+    hosts: tuple[HostStatus, ...] = ()
+    jobs: tuple[JobStatus, ...] = ()
+    models: int = 0
+    error: str | None = None
+
+
+def read_status(data: DataFolder, settings: Settings, now_ns: int) -> Status:
+    beat, progress = read_heartbeat(data), read_progress(data)
+    store = read_store(data, beat, progress)
+    state = _read_state(data, settings, progress, now_ns)
+    facts = Facts(
+        data=data,
+        now_ns=now_ns,
+        beat=beat,
+        progress=progress,
+        store=store,
+        jobs=state.jobs,
+        state_error=state.error,
+    )
+    return Status(
+        version=__version__,
+        data=str(data.root),
+        time=iso(now_ns) or "",
+        agent=_agent(beat, now_ns),
+        pipeline=_pipeline(progress, now_ns),
+        store=store,
+        hosts=state.hosts,
+        jobs=state.jobs,
+        models=state.models,
+        problems=find_problems(facts),
+    )
+
+
+def _agent(beat: Heartbeat | None, now_ns: int) -> AgentStatus:
+    if beat is None:
+        return AgentStatus()
+    return AgentStatus(
+        running=alive(beat, now_ns),
+        host=beat.host,
+        pid=beat.pid,
+        started=iso(beat.started_ns),
+        age_seconds=max(0.0, (now_ns - beat.updated_ns) / 1e9),
+        tick_seconds=beat.tick_seconds,
+        ticks=beat.ticks,
+        late_ticks=beat.late_ticks,
+        lateness_p99_ms=beat.lateness_p99_ms,
+        lost_values=beat.lost_values,
+        channels=beat.channels,
+        cpu_percent=beat.cpu_percent,
+        rss_bytes=beat.rss_bytes,
+        storage_error=beat.storage_error,
+        collectors=tuple(
+            CollectorStatus(
+                name=one.name,
+                tier=one.tier,
+                state=one.state,
+                reason=one.reason or "",
+                error=one.error or "",
+                channels=one.channels,
+                read_us=one.read_us,
+            )
+            for one in beat.collectors
+        ),
+    )
+
+
+def _pipeline(progress: Progress | None, now_ns: int) -> PipelineStatus:
+    if progress is None:
+        return PipelineStatus()
+    return PipelineStatus(
+        running=progress.running(now_ns),
+        pid=progress.pid,
+        started=iso(progress.started_ns),
+        age_seconds=progress.age_seconds(now_ns),
+        cpu_percent=progress.cpu_percent,
+        rss_bytes=progress.rss_bytes,
+    )
+
+
+def _read_state(data: DataFolder, settings: Settings, progress: Progress | None, now_ns: int) -> _State:
+    if not data.state_db.exists():
+        return _State(jobs=read_jobs(None, settings, now_ns))
+    try:
+        connection = open_state(data.state_db, read_only=True)
+        try:
+            return _State(
+                hosts=read_hosts(connection, progress, now_ns),
+                jobs=read_jobs(connection, settings, now_ns),
+                models=connection.execute("SELECT count(*) FROM models").fetchone()[0],
+            )
+        finally:
+            connection.close()
+    except (HostsightError, sqlite3.Error) as error:
+        return _State(jobs=read_jobs(None, settings, now_ns), error=str(error))
