@@ -7,6 +7,7 @@ The file is the first of `$HOSTSIGHT_CONFIG`, `DATA/hostsight.toml`, `/etc/hosts
 from __future__ import annotations
 
 import os
+import re
 import socket
 import tomllib
 from collections.abc import Mapping
@@ -46,15 +47,14 @@ class Size(int):
 _SIZE_UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
                "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}  # fmt: skip
 
+_SIZE = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_SIZE_UNITS)})")
+
 
 def parse_size(text: str) -> Size:
-    word = text.strip().lower().replace(" ", "")
-    number = word.rstrip("abcdefghijklmnopqrstuvwxyz")
-    unit = word[len(number) :]
-    try:
-        return Size(float(number) * _SIZE_UNITS[unit])
-    except (KeyError, ValueError, OverflowError) as error:
-        raise UsageError(f"'{text}' is not a size; write it as 500MB, 2GB or 512MiB") from error
+    match = _SIZE.fullmatch(text.strip().lower())
+    if not match:
+        raise UsageError(f"'{text}' is not a size; write it as 500MB, 2GB or 512MiB")
+    return Size(float(match[1]) * _SIZE_UNITS[match[2]])
 
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -220,6 +220,9 @@ def _convert(tree: Mapping[str, Any], where: Mapping[tuple[str, str], str]) -> S
     return settings
 
 
+_MAY_BE_ZERO = {"lateness", "merge_gap"}
+
+
 def _check_consistent(settings: Settings) -> None:
     window, agent = settings.window, settings.agent
     for name in ("length", "stride"):
@@ -231,6 +234,11 @@ def _check_consistent(settings: Settings) -> None:
     for name in ("tick", "medium", "slow"):
         if getattr(agent, name).ns < 1_000_000:
             raise SettingsError(f"[agent] {name} = {getattr(agent, name)} must be at least 1ms")
+    for section, fields in sections().items():
+        for key in fields:
+            value = getattr(getattr(settings, section), key)
+            if isinstance(value, Duration) and value <= 0 and key not in _MAY_BE_ZERO:
+                raise SettingsError(f"[{section}] {key} = {value} must be longer than nothing")
     if settings.detect.open_hits > settings.detect.open_of:
         raise SettingsError("[detect] open_hits may not exceed [detect] open_of")
 

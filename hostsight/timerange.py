@@ -60,7 +60,10 @@ def parse_duration_ns(text: str) -> int:
     parts = _PART.findall(compact)
     if not parts or "".join(number + unit for number, unit in parts) != compact:
         raise UsageError(f"'{text}' is not a duration; write it as 90s, 5m, 1h30m or 250ms")
-    return sum(round(float(number) * _UNITS_NS[unit]) for number, unit in parts)
+    return sum(
+        int(number) * _UNITS_NS[unit] if number.isdigit() else round(float(number) * _UNITS_NS[unit])
+        for number, unit in parts
+    )
 
 
 def format_duration(seconds: float) -> str:
