@@ -1,0 +1,92 @@
+"""hostsight's own cost, so that nobody has to guess what watching costs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import ClassVar
+
+from hostsight.channel import WHOLE_HOST
+from ingest.collector import Host, Metric, Slot, Tier, Values
+from ingest.kept_file import KeptFile
+from ingest.meter import Meter
+
+_SOURCE = "hostsight agent"
+
+LATENESS = Metric("tick_lateness_seconds", "s", "gauge", "time from a tick's deadline to its start")
+CLOCK_STEP = Metric(
+    "clock_step_seconds", "s", "event", "by how much the wall clock was set; present only when it was"
+)
+
+
+class Ticks:
+    """How well the tick keeps time, each tick."""
+
+    name: ClassVar[str] = "ticks"
+    tier: ClassVar[Tier] = Tier.FAST
+    metrics: ClassVar[tuple[Metric, ...]] = (LATENESS, CLOCK_STEP)
+
+    def __init__(self) -> None:
+        self.meter = Meter()
+
+    def open(self, host: Host) -> Sequence[Slot]:
+        return [Slot("agent", WHOLE_HOST, metric, 0.0, _SOURCE) for metric in self.metrics]
+
+    def read(self, out: Values) -> bool:
+        out[0] = self.meter.lateness
+        if self.meter.clock_step:
+            out[1] = self.meter.clock_step
+        return True
+
+    def absent(self) -> Sequence[tuple[str, str, str]]:
+        return ()
+
+    def close(self) -> None: ...
+
+
+class Agent:
+    """CPU, memory, descriptors, bytes and losses of the agent, and the time that each collector takes."""
+
+    name: ClassVar[str] = "agent"
+    tier: ClassVar[Tier] = Tier.MEDIUM
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        Metric("cpu_percent", "%", "rate", "CPU time of the agent, as a share of one CPU", scale=1e-7),
+        Metric("rss_bytes", "B", "gauge", "resident memory of the agent"),
+        Metric("descriptors", "1", "gauge", "open file descriptors of the agent"),
+        Metric("spool_bytes", "B", "gauge", "size of the spool on disk"),
+        Metric("late_ticks_per_s", "1/s", "rate", "ticks skipped since their time had passed"),
+        Metric("lost_values_per_s", "1/s", "rate", "values that could not be stored"),
+        Metric("read_seconds", "s", "gauge", "time that the last reading of one collector took"),
+    )
+
+    def __init__(self) -> None:
+        self.meter = Meter()
+        self._statm = KeptFile("/proc/self/statm")
+        self._page = os.sysconf("SC_PAGE_SIZE")
+        self._devices: tuple[str, ...] = ()
+
+    def open(self, host: Host) -> Sequence[Slot]:
+        self._devices = tuple(self.meter.read_ns)
+        *whole, read_seconds = self.metrics
+        slots = [Slot("agent", WHOLE_HOST, metric, 0.0, _SOURCE) for metric in whole]
+        return slots + [Slot("agent", device, read_seconds, 0.0, _SOURCE) for device in self._devices]
+
+    def read(self, out: Values) -> bool:
+        meter = self.meter
+        out[:6] = (
+            time.process_time_ns(),
+            int(self._statm.read().split()[1]) * self._page,
+            len(os.listdir("/proc/self/fd")),  # noqa: PTH208 - a Path a descriptor costs more than the list
+            meter.spool_bytes,
+            meter.late_ticks,
+            meter.lost_values,
+        )
+        out[6:] = [meter.read_ns.get(device, 0) / 1e9 for device in self._devices]
+        return self._devices == tuple(meter.read_ns)
+
+    def absent(self) -> Sequence[tuple[str, str, str]]:
+        return ()
+
+    def close(self) -> None:
+        self._statm.close()
