@@ -117,6 +117,7 @@ def batch_frame(ticks: Ticks, *, partial: bool = False) -> bytes:
 class SegmentReader:
     """Reads one segment, the growing one included: `refresh` goes on from where the last one stopped.
 
+    `channels` are those of each tick's values in order, `layout` their ids, both empty until the header was found.
     `frames` are the whole batches so far, `damaged` counts stretches of bytes that were skipped between them. `problem`
     is a sentence where the segment cannot be read at all; it then has no frames. A deleted file keeps what was found.
     """
@@ -125,6 +126,7 @@ class SegmentReader:
         self.path = path
         self.host = ""
         self.channels: tuple[Channel, ...] = ()
+        self.layout: tuple[int, ...] = ()
         self.frames: list[Frame] = []
         self.damaged = 0
         self.problem: str | None = None
@@ -177,6 +179,7 @@ class SegmentReader:
                 return
             self.host = json.loads(metadata[b"hostsight.host"])
             self.channels = _unpack_channels(self.host, metadata[b"hostsight.channels"])
+            self.layout = tuple(channel.id for channel in self.channels)
             self._schema = schema
         except (pa.ArrowException, KeyError, TypeError, ValueError, zlib.error) as error:
             self.problem = f"{self.path} is no segment of hostsight: {error}"
