@@ -12,7 +12,7 @@ PANES = pa.schema(
         ("channel_id", pa.int64()),
         ("n", pa.int32()),
         ("sum", pa.float64()),
-        ("sumsq", pa.float64()),
+        ("m2", pa.float64()),  # sum of squared deviations from the pane's own mean
         ("min", pa.float32()),
         ("max", pa.float32()),
         ("first", pa.float32()),
@@ -21,7 +21,7 @@ PANES = pa.schema(
         ("dt", pa.float64()),  # sum of dt
     ]
 )
-"""One row a channel and pane that has at least one sample, sorted by channel and pane."""
+"""One row a channel and pane that has at least one finite sample, sorted by channel and pane."""
 
 FEATURES = pa.schema(
     [
@@ -29,10 +29,10 @@ FEATURES = pa.schema(
         ("channel_id", pa.int64()),
         ("n", pa.int32()),
         ("mean", pa.float32()),  # weighted by dt
-        ("std", pa.float32()),
+        ("std", pa.float32()),  # of the population
         ("min", pa.float32()),
         ("max", pa.float32()),
-        ("slope", pa.float32()),  # units per second
+        ("slope", pa.float32()),  # units per second; null where only one pane of the window has samples
     ]
 )
 """One row a channel and window that has at least one sample, sorted by channel and window_end. Derived metrics are

@@ -1,0 +1,85 @@
+"""Samples to panes, panes to windows: one builder a host, made once and used for every increment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hostsight.channel import Channel
+from hostsight.settings import WindowSettings
+from hostsight.timerange import TimeRange
+from sql.derivation import Derivation
+from sql.engine import connect, fetch, statement
+from sql.schemas import FEATURES, PANES
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureResult:
+    """`panes`: PANES, derived channels included. `features`: FEATURES of the windows asked for."""
+
+    panes: pa.Table
+    features: pa.Table
+
+
+class FeatureBuilder:
+    """Runs the `.sql` files over tables in memory. Holds a DuckDB connection: use it from one thread, then close it.
+
+    `channels` are those the store knows; samples of others get panes and features too, but feed no derived metric.
+    """
+
+    def __init__(self, window: WindowSettings, channels: Sequence[Channel]) -> None:
+        self._pane_ns = window.pane.ns
+        self._length = window.length.ns // window.pane.ns
+        self._stride = window.stride.ns // window.pane.ns
+        self._derivation = Derivation(channels, window.pane)
+        self._connection = connect()
+        self._derivation.install(self._connection)
+
+    @property
+    def derived_channels(self) -> tuple[Channel, ...]:
+        """The channels that `derive` can give on this host, in a fixed order."""
+        return self._derivation.channels
+
+    def panes(self, samples: pa.Table) -> pa.Table:
+        """PANES of SAMPLES. Samples that are not finite count for nothing."""
+        return self._run("samples", samples, statement("panes"), {"pane_ns": self._pane_ns}).cast(PANES)
+
+    def derive(self, panes: pa.Table) -> pa.Table:
+        """PANES of the derived channels: one value (n = 1) a channel and pane whose inputs are all there."""
+        text = self._derivation.statement
+        if not text:
+            return PANES.empty_table()
+        return self._run("panes", panes, text, {"pane_ns": self._pane_ns}).cast(PANES)
+
+    def features(self, panes: pa.Table, ends: TimeRange) -> pa.Table:
+        """FEATURES of the windows on the stride grid with `ends.start_ns < end <= ends.end_ns`.
+
+        `panes` must reach back one window length before the first end, or that window counts as partly absent.
+        """
+        step = self._stride * self._pane_ns
+        bound = {
+            "pane_ns": self._pane_ns,
+            "length": self._length,
+            "stride": self._stride,
+            "first_end": ends.start_ns // step + 1,
+            "last_end": ends.end_ns // step,
+        }
+        return self._run("panes", panes, statement("windows"), bound).cast(FEATURES)
+
+    def build(self, samples: pa.Table, ends: TimeRange) -> FeatureResult:
+        """Panes, derived panes and features in one go; `samples` reach back as `features` says."""
+        measured = self.panes(samples)
+        panes = pa.concat_tables([measured, self.derive(measured)])
+        return FeatureResult(panes, self.features(panes, ends))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _run(self, name: str, table: pa.Table, text: str, bound: dict[str, int]) -> pa.Table:
+        self._connection.register(name, table)
+        try:
+            return fetch(self._connection, text, bound)
+        finally:
+            self._connection.unregister(name)
