@@ -1,0 +1,87 @@
+"""Raw values of one collector turned into what is stored: counters into units per second, gauges scaled.
+
+Arithmetic is float64: counters are exact up to 2**53 (9 PB in bytes, 104 days in nanoseconds). Beyond that each reading
+is rounded to a multiple of 2, from 2**54 on of 4, and so on up to 1024 just below 2**63; a value is stored as float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingest.collector import Slot, Values
+
+FEW_UNITS = 16.0
+"""A step back of at most so many units is jitter (the kernel's per-CPU idle and iowait do this): the rate is 0 until
+the counter is past its old height again."""
+
+SMALL_SHARE = 0.01
+"""A step back of at most this share of the counter is a correction (a device left a sum): the rate is 0 once. A larger
+one is a reset or a wrap: the value is absent once, and counting starts anew."""
+
+_NEVER = -1
+
+
+class Rates:
+    """Turns successive readings of the same slots into values.
+
+    A counter's first reading gives no value (NaN); nor does one after an absent reading, a reset or a wrap.
+    """
+
+    __slots__ = ("_counters", "_gauge_scale", "_last", "_last_ns", "_rate_scale", "slots")
+
+    def __init__(self, slots: Sequence[Slot]) -> None:
+        self.slots = tuple(slots)
+        scale = np.array([slot.metric.scale for slot in slots], dtype=np.float64)
+        counter = np.array([slot.metric.kind == "rate" for slot in slots], dtype=np.bool_)
+        self._counters = np.flatnonzero(counter)
+        self._gauge_scale = np.where(counter, 0.0, scale)
+        self._rate_scale = scale[counter]
+        self._last = np.full(len(self._counters), np.nan)
+        self._last_ns = _NEVER
+
+    def values(self, raw: Values, read_ns: int) -> Values:
+        """Values of one reading, float64[slots], NaN where absent. `read_ns` is when it was read, monotonic."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            out: Values = raw * self._gauge_scale
+            if len(self._counters):
+                out[self._counters] = self._per_second(raw[self._counters], read_ns)
+        return out
+
+    def restart(self) -> None:
+        """Forget the last reading: the next one starts anew."""
+        self._last.fill(np.nan)
+        self._last_ns = _NEVER
+
+    def relisted(self, slots: Sequence[Slot]) -> Rates:
+        """Rates for a changed list of slots; counters that stay keep their last reading."""
+        new = Rates(slots)
+        known = {self.slots[index]: self._last[place] for place, index in enumerate(self._counters)}
+        new._last[:] = [known.get(new.slots[index], np.nan) for index in new._counters]
+        new._last_ns = self._last_ns
+        return new
+
+    def _per_second(self, now: Values, read_ns: int) -> Values:
+        grown: Values = now - self._last
+        seconds = (read_ns - self._last_ns) / 1e9
+        back = grown < 0
+        if back.any():
+            self._step_back(grown, now, back)
+        else:
+            self._last = now
+        self._last_ns = read_ns
+        if seconds <= 0:
+            return np.full(len(now), np.nan)
+        grown *= self._rate_scale
+        grown /= seconds
+        return grown
+
+    def _step_back(
+        self, grown: Values, now: Values, back: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    ) -> None:
+        jitter = back & (grown >= -FEW_UNITS)
+        reset = back & ~jitter & (-grown > SMALL_SHARE * self._last)
+        grown[back] = 0.0
+        grown[reset] = np.nan
+        self._last = np.where(jitter, self._last, now)

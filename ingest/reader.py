@@ -1,0 +1,153 @@
+"""One collector's life: opened, read, turned into values; backed off where it fails, looked for again where absent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from hostsight.clock import SECOND_NS, Clock
+from hostsight.errors import NoDataError
+from ingest.collector import Collector, Host, Slot, Values
+from ingest.rates import Rates
+
+State = Literal["ok", "absent", "failed"]
+
+FIRST_RETRY_SECONDS = 1.0
+LAST_RETRY_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """`absent`: this host has nothing of the kind (`reason`). `failed`: it should have, and reading it went wrong."""
+
+    state: State
+    reason: str = ""
+    error: str = ""
+    remedy: str = ""
+
+
+OK = Condition("ok")
+
+
+class Reader:
+    """Drives one collector; no exception of it gets past `step`.
+
+    `slots` is the layout of what `step` gives, and a new tuple each time the hardware changed. They stay while a
+    collector fails, so that a passing fault leaves the channels as they are, without values.
+    """
+
+    def __init__(self, collector: Collector, host: Host, clock: Clock) -> None:
+        self.collector = collector
+        self.slots: tuple[Slot, ...] = ()
+        self.condition = Condition("absent", "not opened yet")
+        self.read_ns = 0
+        """How long the last reading took."""
+        self.raw: Values = np.empty(0)
+        """The last reading as the collector gave it, before rates; one value a slot of `slots`."""
+        self._host = host
+        self._clock = clock
+        self._all = Rates(())
+        self._kept: np.ndarray[tuple[int], np.dtype[np.intp]] | None = None
+        self._buffer: Values = np.empty(0)
+        self._open = False
+        self._retry_ns = 0
+        self._wait = FIRST_RETRY_SECONDS
+
+    def step(self) -> Values | None:
+        """Read once; float64[slots] with NaN where absent, or None where there is nothing now."""
+        if not self._open and (self._clock.monotonic_ns() < self._retry_ns or not self.open()):
+            return None
+        try:
+            values = self._read()
+        except Exception as error:  # noqa: BLE001 - any fault of a collector is shown, and costs its channels only
+            self._fail(error)
+            return None
+        self._wait = FIRST_RETRY_SECONDS
+        return values
+
+    def open(self) -> bool:
+        """Ask the collector for its layout; False where it is absent or failed, as `condition` then says."""
+        try:
+            listed = _checked(self.collector.open(self._host))
+        except NoDataError as error:
+            self._relist(())
+            self._set_aside(Condition("absent", error.reason, str(error), error.remedy), LAST_RETRY_SECONDS)
+            return False
+        except Exception as error:  # noqa: BLE001 - see step
+            self._fail(error)
+            return False
+        self._relist(listed)
+        self._open = True
+        self.condition = OK
+        return True
+
+    def close(self) -> None:
+        self._open = False
+        try:
+            self.collector.close()
+        except Exception as error:  # noqa: BLE001 - closing is the last thing asked of it
+            self.condition = Condition("failed", error=describe(error))
+
+    def _read(self) -> Values | None:
+        if self._fill():
+            return self._rated()
+        self.close()
+        if self.open() and self._fill():
+            return self._rated()
+        if self._open:
+            raise RuntimeError("the hardware changes faster than it can be listed")
+        return None
+
+    def _fill(self) -> bool:
+        self._buffer.fill(np.nan)
+        started = time.perf_counter_ns()
+        same = self.collector.read(self._buffer)
+        self.read_ns = time.perf_counter_ns() - started
+        if not isinstance(same, bool):
+            raise TypeError(f"read() gave {type(same).__name__}, not bool")
+        return same
+
+    def _rated(self) -> Values:
+        values = self._all.values(self._buffer, self._clock.monotonic_ns())
+        self.raw = self._buffer if self._kept is None else self._buffer[self._kept]
+        return values if self._kept is None else values[self._kept]
+
+    def _relist(self, listed: tuple[Slot, ...]) -> None:
+        if listed == self._all.slots and self.slots:
+            return
+        self._all = self._all.relisted(listed)
+        self._buffer = np.empty(len(listed))
+        first = {
+            (slot.subsystem, slot.device, slot.metric.name): at for at, slot in reversed([*enumerate(listed)])
+        }
+        kept = sorted(first.values())
+        self._kept = None if len(kept) == len(listed) else np.array(kept, dtype=np.intp)
+        self.slots = listed if self._kept is None else tuple(listed[at] for at in kept)
+
+    def _fail(self, error: Exception) -> None:
+        self._set_aside(Condition("failed", error=describe(error)), self._wait)
+        self._wait = min(2 * self._wait, LAST_RETRY_SECONDS)
+
+    def _set_aside(self, condition: Condition, seconds: float) -> None:
+        self.close()
+        self._all.restart()
+        self.condition = condition
+        self._retry_ns = self._clock.monotonic_ns() + round(seconds * SECOND_NS)
+
+
+def describe(error: BaseException) -> str:
+    """`FileNotFoundError: ...` on one line, cut at 300 characters."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}"[:300] if text else type(error).__name__
+
+
+def _checked(listed: Sequence[Slot]) -> tuple[Slot, ...]:
+    slots = tuple(listed)
+    for slot in slots:
+        if not isinstance(slot, Slot):
+            raise TypeError(f"open() gave {type(slot).__name__} in its list, not Slot")
+    return slots
