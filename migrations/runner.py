@@ -60,20 +60,7 @@ def open_state(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
             f"{path.parent} holds no telemetry yet; start `hostsight up` there, or name another folder with --data"
         )
     try:
-        if not read_only:
-            make_folder(path.parent)
-            path.touch(mode=0o600)
-        mode = "ro" if read_only else "rw"
-        connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=10, isolation_level=None
-        )
-        connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA foreign_keys = ON")
-        if not read_only:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute(_LEDGER)
-        _bring_up_to_date(connection, path, read_only=read_only)
+        return _open(path, read_only=read_only)
     except sqlite3.DatabaseError as error:
         if "not a database" in str(error) or "malformed" in str(error):
             raise CorruptError(
@@ -86,6 +73,27 @@ def open_state(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         raise StorageError(
             f"{path} cannot be written: {error.strerror}; choose another folder with --data"
         ) from error
+
+
+def _open(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    if not read_only:
+        make_folder(path.parent)
+        path.touch(mode=0o600)
+    mode = "ro" if read_only else "rw"
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=10, isolation_level=None
+    )
+    try:
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA foreign_keys = ON")
+        if not read_only:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(_LEDGER)
+        _bring_up_to_date(connection, path, read_only=read_only)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -146,4 +154,4 @@ def statements(script: str) -> list[str]:
         if sqlite3.complete_statement(pending):
             found.append(pending)
             pending = ""
-    return found
+    return [*found, pending] if pending.strip() else found
