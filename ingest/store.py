@@ -25,6 +25,11 @@ SAMPLES = pa.schema(
 
 
 class Store(Protocol):
+    @property
+    def problems(self) -> Sequence[str]:
+        """A sentence for each thing in the store that cannot be read; what can be is."""
+        ...
+
     def hosts(self) -> Sequence[str]:
         """Hosts with telemetry in the store."""
         ...

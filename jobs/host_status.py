@@ -26,13 +26,18 @@ WHERE job = ?
 
 
 class HostStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """`progress` (0 to 1) is that of the warm-up while learning, and 1 afterwards."""
+    """`progress` (0 to 1) is that of the warm-up while learning, and 1 afterwards.
+
+    newest_ns: end of the newest telemetry.  processed_to: end of the newest window that is done.  lag_seconds: how far
+    that is behind the clock.
+    """
 
     host: str
     phase: Phase
     progress: float
     activity: str
     windows: int
+    newest_ns: int | None
     processed_to: str | None
     lag_seconds: float | None
     model: str | None
@@ -55,13 +60,15 @@ def read_hosts(
 def _host(reported: HostProgress, recorded: sqlite3.Row | None, now_ns: int, *, running: bool) -> HostStatus:
     position_ns: int | None = recorded["position_ns"] if recorded else None
     model: str | None = recorded["model"] if recorded else None
-    phase = _phase(reported, position_ns, model, now_ns)
+    newest_ns = max(position_ns or 0, reported.available_ns or 0) or None
+    phase = _phase(newest_ns, model, now_ns)
     return HostStatus(
         host=reported.host,
         phase=phase,
         progress=1.0 if model else reported.progress,
         activity=_activity(reported, phase, running=running),
         windows=reported.windows,
+        newest_ns=newest_ns,
         processed_to=iso(position_ns),
         lag_seconds=None if position_ns is None else max(0.0, (now_ns - position_ns) / SECOND_NS),
         model=model,
@@ -69,9 +76,8 @@ def _host(reported: HostProgress, recorded: sqlite3.Row | None, now_ns: int, *, 
     )
 
 
-def _phase(reported: HostProgress, position_ns: int | None, model: str | None, now_ns: int) -> Phase:
-    newest = max(position_ns or 0, reported.available_ns or 0)
-    if now_ns - newest > SILENT_SECONDS * SECOND_NS:
+def _phase(newest_ns: int | None, model: str | None, now_ns: int) -> Phase:
+    if newest_ns is None or now_ns - newest_ns > SILENT_SECONDS * SECOND_NS:
         return "no data"
     return "live" if model else "learning"
 

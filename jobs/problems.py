@@ -6,18 +6,20 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hostsight.clock import SECOND_NS
+from ingest.heartbeat import Heartbeat, alive
+
+from hostsight.clock import SECOND_NS, iso
 from hostsight.folders import DataFolder
 from hostsight.timerange import format_duration
-from ingest.heartbeat import Heartbeat, alive
 from jobs.job_status import JobStatus
-from jobs.progress import STALE_SECONDS, Progress, process_exists
+from jobs.progress import STALE_SECONDS, HostProgress, Progress, process_exists
 from jobs.store_status import StoreStatus
 
 LOW_BYTES = 64 * 2**20
 """Below this much room, writing is about to fail."""
 
 BEHIND_SECONDS = 30.0
+AHEAD_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,12 +80,20 @@ def _pipeline(progress: Progress | None, now_ns: int) -> Iterator[str]:
         return
     if progress.error:
         yield f"the jobs do not get on: {progress.error}"
+    yield from progress.problems
     for host in progress.hosts:
-        if host.available_ns is None or host.position_ns is None:
-            continue
-        behind = (host.available_ns - host.position_ns) / SECOND_NS
-        if behind > BEHIND_SECONDS:
-            yield f"{host.host}: windows are {format_duration(round(behind))} behind the telemetry; they are being caught up with"
+        yield from _behind(host, now_ns)
+
+
+def _behind(host: HostProgress, now_ns: int) -> Iterator[str]:
+    if host.available_ns is None or host.position_ns is None:
+        return
+    behind = (host.available_ns - host.position_ns) / SECOND_NS
+    if behind > BEHIND_SECONDS:
+        yield f"{host.host}: windows are {format_duration(round(behind))} behind the telemetry; they are being caught up with"
+    ahead = (host.position_ns - now_ns) / SECOND_NS
+    if ahead > AHEAD_SECONDS:
+        yield f"{host.host}: windows are done up to {iso(host.position_ns)}, which is in the future: the clock was set back, and new ones follow from then on; set the clock right, or start on a new data folder"
 
 
 def _silent(progress: Progress, now_ns: int) -> str:

@@ -27,6 +27,8 @@ class HostProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """error: why the live path does not get on now.  problems: sentences about what it read."""
+
     pid: int
     store: str
     started_ns: int
@@ -35,6 +37,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     cpu_percent: float
     hosts: tuple[HostProgress, ...] = ()
     error: str | None = None
+    problems: tuple[str, ...] = ()
 
     def age_seconds(self, now_ns: int) -> float:
         return max(0.0, (now_ns - self.updated_ns) / SECOND_NS)
