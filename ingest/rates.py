@@ -55,7 +55,7 @@ class Rates:
         self._last_ns = _NEVER
 
     def relisted(self, slots: Sequence[Slot]) -> Rates:
-        """Rates for a changed list of slots; counters that stay keep their last reading."""
+        """Rates for a changed list of slots; counters whose slot stays as it was keep their last reading."""
         new = Rates(slots)
         known = {self.slots[index]: self._last[place] for place, index in enumerate(self._counters)}
         new._last[:] = [known.get(new.slots[index], np.nan) for index in new._counters]

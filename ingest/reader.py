@@ -47,12 +47,10 @@ class Reader:
         self.read_ns = 0
         """How long the last reading took."""
         self.raw: Values = np.empty(0)
-        """The last reading as the collector gave it, before rates; one value a slot of `slots`."""
+        """The last reading as the collector gave it, before rates and scale; one value a slot."""
         self._host = host
         self._clock = clock
-        self._all = Rates(())
-        self._kept: np.ndarray[tuple[int], np.dtype[np.intp]] | None = None
-        self._buffer: Values = np.empty(0)
+        self._rates = Rates(())
         self._open = False
         self._retry_ns = 0
         self._wait = FIRST_RETRY_SECONDS
@@ -103,30 +101,23 @@ class Reader:
         return None
 
     def _fill(self) -> bool:
-        self._buffer.fill(np.nan)
+        self.raw.fill(np.nan)
         started = time.perf_counter_ns()
-        same = self.collector.read(self._buffer)
+        same = self.collector.read(self.raw)
         self.read_ns = time.perf_counter_ns() - started
         if not isinstance(same, bool):
             raise TypeError(f"read() gave {type(same).__name__}, not bool")
         return same
 
     def _rated(self) -> Values:
-        values = self._all.values(self._buffer, self._clock.monotonic_ns())
-        self.raw = self._buffer if self._kept is None else self._buffer[self._kept]
-        return values if self._kept is None else values[self._kept]
+        return self._rates.values(self.raw, self._clock.monotonic_ns())
 
     def _relist(self, listed: tuple[Slot, ...]) -> None:
-        if listed == self._all.slots and self.slots:
+        if listed == self.slots:
             return
-        self._all = self._all.relisted(listed)
-        self._buffer = np.empty(len(listed))
-        first = {
-            (slot.subsystem, slot.device, slot.metric.name): at for at, slot in reversed([*enumerate(listed)])
-        }
-        kept = sorted(first.values())
-        self._kept = None if len(kept) == len(listed) else np.array(kept, dtype=np.intp)
-        self.slots = listed if self._kept is None else tuple(listed[at] for at in kept)
+        self._rates = self._rates.relisted(listed)
+        self.raw = np.empty(len(listed))
+        self.slots = listed
 
     def _fail(self, error: Exception) -> None:
         self._set_aside(Condition("failed", error=describe(error)), self._wait)
@@ -134,7 +125,7 @@ class Reader:
 
     def _set_aside(self, condition: Condition, seconds: float) -> None:
         self.close()
-        self._all.restart()
+        self._rates.restart()
         self.condition = condition
         self._retry_ns = self._clock.monotonic_ns() + round(seconds * SECOND_NS)
 

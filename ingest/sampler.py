@@ -55,24 +55,23 @@ class CollectorStatus:
 class _Source:
     """One collector in the sampler: when it is due, and where its values go."""
 
-    def __init__(self, reader: Reader, period_ns: int, first_ns: int, clock: Clock, slow_ns: int) -> None:
+    def __init__(self, reader: Reader, period_ns: int, delay_ns: int, tick_ns: int, clock: Clock) -> None:
         self.collector = reader.collector
         self.slots: tuple[Slot, ...] = ()
         self.place = slice(0, 0)
         self.reader: Reader | BackgroundReader = reader
         self._clock = clock
         self._period_ns = period_ns
-        self._due_ns = first_ns
-        self._slow_ns = slow_ns
+        self._delay_ns = delay_ns
+        self._tick_ns = tick_ns
+        self._due_ns: int | None = None
         self._slow = 0
         if in_background(reader.collector):
             self.reader = BackgroundReader(reader, clock)
 
     def poll(self, now_ns: int) -> Values | None:
         """Values that are new at this tick, float64[slots]; None where there are none."""
-        due = now_ns >= self._due_ns
-        if due:
-            self._due_ns = max(self._due_ns + self._period_ns, now_ns - self._period_ns)
+        due = self._is_due(now_ns)
         if isinstance(self.reader, BackgroundReader):
             return self.reader.poll(due)
         if not due:
@@ -81,8 +80,20 @@ class _Source:
         self._watch(self.reader)
         return values
 
+    def _is_due(self, now_ns: int) -> bool:
+        """Half a tick early counts, so that jitter moves no reading to the tick after its own."""
+        if self._due_ns is None:
+            self._due_ns = now_ns + self._delay_ns
+        soon_ns = now_ns + self._tick_ns // 2
+        if soon_ns < self._due_ns:
+            return False
+        self._due_ns += self._period_ns
+        if self._due_ns <= soon_ns:
+            self._due_ns = now_ns + self._period_ns
+        return True
+
     def _watch(self, reader: Reader) -> None:
-        self._slow = self._slow + 1 if reader.read_ns > self._slow_ns else 0
+        self._slow = self._slow + 1 if reader.read_ns > SLOW_SHARE * self._tick_ns else 0
         if self._slow >= _PATIENCE:
             self.reader = BackgroundReader(reader, self._clock)
 
@@ -108,6 +119,8 @@ class Sampler:
         self._clock = clock
         self._not_before_ns = not_before_ns
         self._tick_ns = settings.agent.tick.ns
+        self._width = 0
+        self._kept: NDArray[np.intp] | None = None
         self._schedule: Schedule | None = None
         self._sources = self._arrange(collectors, host, settings.agent)
 
@@ -116,30 +129,30 @@ class Sampler:
     ) -> tuple[_Source, ...]:
         """Sources of the medium tier take turns, so that no tick reads them all."""
         periods = {Tier.FAST: 0, Tier.MEDIUM: settings.medium.ns, Tier.SLOW: settings.slow.ns}
-        slow_ns = round(SLOW_SHARE * self._tick_ns)
-        now, turn, sources = self._clock.monotonic_ns(), 0, []
+        turns = max(1, periods[Tier.MEDIUM] // self._tick_ns)
+        turn, sources = 0, []
         for collector in collectors:
             if isinstance(collector, Agent | Ticks):
                 collector.meter = self.meter
+            delay_ns = turn % turns * self._tick_ns if collector.tier is Tier.MEDIUM else 0
+            turn += collector.tier is Tier.MEDIUM
             reader = Reader(collector, host, self._clock)
-            first_ns = now
-            if collector.tier is Tier.MEDIUM:
-                first_ns += turn * self._tick_ns % max(periods[Tier.MEDIUM], 1)
-                turn += 1
-            sources.append(_Source(reader, periods[collector.tier], first_ns, self._clock, slow_ns))
+            sources.append(_Source(reader, periods[collector.tier], delay_ns, self._tick_ns, self._clock))
         return tuple(sources)
 
     def open(self) -> None:
         """Find out the layout; waits a little for collectors in the background, so that one layout does."""
-        for source in self._sources:
-            if isinstance(source.reader, BackgroundReader):
-                source.reader.poll(due=True)
-            else:
-                source.reader.open()
+        background = [s.reader for s in self._sources if isinstance(s.reader, BackgroundReader)]
+        for reader in background:
+            reader.poll(due=True)
         deadline = self._clock.monotonic_ns() + round(FIRST_LAYOUT_SECONDS * SECOND_NS)
+        for reader in background:
+            reader.wait(max(0.0, (deadline - self._clock.monotonic_ns()) / SECOND_NS))
         for source in self._sources:
-            if isinstance(source.reader, BackgroundReader):
-                source.reader.wait(max(0.0, (deadline - self._clock.monotonic_ns()) / SECOND_NS))
+            if isinstance(source.reader, Reader):
+                source.reader.open()
+            if source.reader.slots:
+                self.meter.read_ns[source.collector.name] = 0
         self._lay_out()
         self._schedule = Schedule(self._clock, self._tick_ns, not_before_ns=self._not_before_ns)
 
@@ -150,16 +163,10 @@ class Sampler:
         assert self._schedule is not None  # noqa: S101 - open() made it
         instant = self._schedule.wait()
         self.meter.tick(instant)
-        read = [source.poll(instant.monotonic_ns) for source in self._sources]
+        readings = [self._poll(source, instant.monotonic_ns) for source in self._sources]
         if any(source.slots is not source.reader.slots for source in self._sources):
             self._lay_out()
-        values = np.full(len(self.channels), np.nan, dtype=np.float32)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for source, new in zip(self._sources, read, strict=True):
-                if new is not None:
-                    values[source.place] = new
-        values[np.isinf(values)] = np.nan
-        return Tick(instant.wall_ns, instant.dt, values)
+        return Tick(instant.wall_ns, instant.dt, self._gather(readings))
 
     def collectors(self) -> list[CollectorStatus]:
         return [
@@ -177,13 +184,32 @@ class Sampler:
         for source in self._sources:
             source.reader.close()
 
+    def _poll(self, source: _Source, now_ns: int) -> Values | None:
+        values = source.poll(now_ns)
+        if values is not None:
+            self.meter.read_ns[source.collector.name] = source.reader.read_ns
+        return values
+
+    def _gather(self, readings: Sequence[Values | None]) -> NDArray[np.float32]:
+        values = np.full(self._width, np.nan, dtype=np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for source, reading in zip(self._sources, readings, strict=True):
+                if reading is not None:
+                    values[source.place] = reading
+        values[np.isinf(values)] = np.nan
+        return values if self._kept is None else values[self._kept]
+
     def _lay_out(self) -> None:
+        """Columns of all sources, in order; a channel that is given twice keeps its first."""
         channels: list[Channel] = []
         for source in self._sources:
             source.slots = source.reader.slots
             source.place = slice(len(channels), len(channels) + len(source.slots))
             channels += [self._channel(slot) for slot in source.slots]
-        self.channels = tuple(channels)
+        first = {channel.id: at for at, channel in reversed([*enumerate(channels)])}
+        self._width = len(channels)
+        self._kept = None if len(first) == len(channels) else np.array(sorted(first.values()), dtype=np.intp)
+        self.channels = tuple(channels if self._kept is None else [channels[at] for at in self._kept])
 
     def _channel(self, slot: Slot) -> Channel:
         metric = slot.metric
