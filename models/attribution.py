@@ -1,0 +1,99 @@
+"""How much of an episode each channel explains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from models.protocol import Floats
+
+Direction = Literal["high", "low", "changed"]
+
+_FULL = 100.0
+_MOST = 50
+_TOP = 3
+
+
+class Attribution(msgspec.Struct, frozen=True, kw_only=True):
+    """One channel's share of an episode; `expected` and `actual` are its level (mean) in `unit`.
+
+    deviation: how many steps of its baseline the level is away.  represented_by: the label of the channel that stands for
+    this one in the model, empty where it is in the model itself.
+    """
+
+    channel_id: int
+    subsystem: str
+    device: str
+    metric: str
+    share: float
+    expected: float
+    actual: float
+    unit: str
+    direction: Direction
+    deviation: float
+    represented_by: str = ""
+
+
+def contributions(steps: Floats) -> Floats:
+    """[windows, channels, features] steps from usual -> [windows, channels]: the mean squared step.
+
+    Beyond 100 it grows by the logarithm, so no channel wins by its unit alone, and none is tied with another.
+    """
+    squared = np.square(steps)
+    beyond = _FULL * (1 + np.log(np.maximum(squared, _FULL) / _FULL))
+    return np.asarray(np.where(squared > _FULL, beyond, squared).mean(axis=-1))
+
+
+def direction(deviation: float) -> Direction:
+    """`changed` where the level is as usual and something else about the channel is not."""
+    if abs(deviation) < 1:
+        return "changed"
+    return "high" if deviation > 0 else "low"
+
+
+def most(attributions: Sequence[Attribution]) -> tuple[Attribution, ...]:
+    """The largest shares, descending, scaled to sum to 1."""
+    ordered = sorted(attributions, key=lambda item: (-item.share, item.channel_id))[:_MOST]
+    total = sum(item.share for item in ordered)
+    if total <= 0:
+        return ()
+    return tuple(msgspec.structs.replace(item, share=item.share / total) for item in ordered)
+
+
+def blend(
+    earlier: Sequence[Attribution], earlier_weight: float, later: Sequence[Attribution], later_weight: float
+) -> tuple[Attribution, ...]:
+    """Shares averaged by weight; what is expected and actual is the later's where it names the channel."""
+    total = earlier_weight + later_weight
+    merged = {item.channel_id: (item, item.share * earlier_weight / total) for item in earlier}
+    for item in later:
+        before = merged.get(item.channel_id, (item, 0.0))[1]
+        merged[item.channel_id] = (item, before + item.share * later_weight / total)
+    return most([msgspec.structs.replace(item, share=share) for item, share in merged.values()])
+
+
+def headline(attributions: Sequence[Attribution]) -> Attribution:
+    """The channel an episode is named after: first the subsystem, then the device in it, then the metric.
+
+    A subsystem or device is ranked by the mean of its top three channels: a sum favours the one with most channels.
+    """
+    within = _strongest(attributions, lambda item: item.subsystem)
+    within = _strongest(within, lambda item: item.device)
+    return max(within, key=lambda item: (item.direction != "changed", item.share))
+
+
+def _strongest(
+    attributions: Sequence[Attribution], key: Callable[[Attribution], str]
+) -> Sequence[Attribution]:
+    groups: dict[str, list[Attribution]] = {}
+    for item in attributions:
+        groups.setdefault(key(item), []).append(item)
+    return max(groups.values(), key=_rank)
+
+
+def _rank(group: Sequence[Attribution]) -> float:
+    shares = sorted((item.share for item in group), reverse=True)[:_TOP]
+    return sum(shares) / _TOP

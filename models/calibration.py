@@ -1,0 +1,109 @@
+"""From scores to tail probabilities: how rare a score was in training.
+
+Below a high quantile the training scores' own quantiles; above it a generalised-Pareto tail, fitted by probability-weighted
+moments (Hosking and Wallis, "Parameter and quantile estimation for the generalized Pareto distribution", 1987).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.protocol import Floats
+
+_LEVELS = np.concatenate([np.linspace(0, 0.9, 91), np.linspace(0.9, 0.999, 100)[1:]])
+_TAIL_SHARE = 0.1
+"""The part of training that the tail is fitted to."""
+_FEWEST_EXCESSES = 10
+_MARGIN = 10.0
+_RAREST = 1e-12
+"""No tail probability is smaller: nothing can be known about what is rarer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The distribution of one detector's scores on windows it was not fitted to.
+
+    levels, quantiles: the body, both ascending.  start, scale, shape: the generalised-Pareto tail, beyond `share` of training.
+    margin: scores above the median count for 1/margin of their distance to it, because few windows know little about the tail.
+    """
+
+    levels: Floats
+    quantiles: Floats
+    start: float
+    share: float
+    scale: float
+    shape: float
+    margin: float
+
+    @classmethod
+    def fit(cls, scores: Floats, independent: float) -> Self:
+        """scores: [windows], finite, at least one.  independent: how many windows share no data with each other."""
+        ordered = np.sort(scores)
+        excesses = max(min(_FEWEST_EXCESSES, len(ordered)), int(_TAIL_SHARE * len(ordered)))
+        start = float(ordered[-excesses])
+        scale, shape = _pareto(ordered[-excesses:] - start)
+        spread = float(np.quantile(ordered, 0.9) - np.median(ordered))
+        scale = max(scale, 0.1 * spread, 1e-9 * max(1.0, abs(start)))
+        share = excesses / len(ordered)
+        return cls(_LEVELS, np.quantile(ordered, _LEVELS), start, share, scale, shape, margin(independent))
+
+    def probability(self, scores: Floats) -> Floats:
+        """[windows]: the share of usual windows with at least that score, never 0."""
+        median = float(self.quantiles[np.searchsorted(self.levels, 0.5)])
+        scores = np.where(scores > median, median + (scores - median) / self.margin, scores)
+        body = 1 - np.interp(scores, self.quantiles, self.levels)
+        tail = self.share * self._survival(np.maximum(scores - self.start, 0))
+        return np.clip(np.where(scores > self.start, np.minimum(tail, body), body), _RAREST, 1.0)
+
+    def _survival(self, excess: Floats) -> Floats:
+        if self.shape < 1e-6:
+            return np.exp(-excess / self.scale)
+        return np.asarray(np.power(1 + self.shape * excess / self.scale, -1 / self.shape))
+
+    def arrays(self) -> Mapping[str, NDArray[np.generic]]:
+        fitted = (self.start, self.share, self.scale, self.shape, self.margin)
+        return {"levels": self.levels, "quantiles": self.quantiles, "fitted": np.array(fitted)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
+        levels, quantiles, fitted = (
+            arrays[name].astype(np.float64) for name in ("levels", "quantiles", "fitted")
+        )
+        start, share, scale, shape, margin_ = (float(value) for value in fitted)
+        return cls(levels, quantiles, start, share, scale, shape, margin_)
+
+
+def margin(independent: float) -> float:
+    """By what factor a tail known from so many independent windows is stretched: 2.3 for a minute, 1.06 for a day."""
+    return 1 + _MARGIN / float(np.sqrt(max(1.0, independent)))
+
+
+def _pareto(excesses: Floats) -> tuple[float, float]:
+    """(scale, shape) of ascending excesses; the shape is kept in [0, 0.5], so the tail neither ends nor explodes."""
+    count = len(excesses)
+    mean = float(excesses.mean())
+    if count < 2 or mean <= 0:
+        return mean, 0.0
+    weights = (count - np.arange(1, count + 1)) / (count - 1)
+    weighted = float((weights * excesses).mean())
+    shape = 2 - mean / (mean - 2 * weighted) if mean > 2 * weighted else 0.5
+    shape = float(np.clip(shape, 0, 0.5))
+    return mean * (1 - shape), shape
+
+
+def contiguous_folds(
+    windows: int, folds: int, overlap: int
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """(rows to fit, rows held out) of each fold; rows that share data with a held-out one are not fitted."""
+    edges = np.linspace(0, windows, folds + 1).astype(int)
+    rows = np.arange(windows)
+    for start, end in pairwise(edges):
+        near = (rows > start - overlap) & (rows < end - 1 + overlap)
+        if end > start:
+            yield rows[~near], rows[start:end]

@@ -1,0 +1,231 @@
+"""Episodes in the state database."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+
+from hostsight.clock import SystemClock, iso
+from hostsight.errors import UsageError
+from hostsight.settings import DetectSettings
+from hostsight.timerange import TimeRange
+from models.episode_state import EpisodeChange
+
+_Row = TypeVar("_Row", bound=msgspec.Struct)
+
+
+class Episode(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of `episodes`; times are nanoseconds since the epoch."""
+
+    id: int
+    host: str
+    state: str
+    opened_ns: int
+    last_seen_ns: int
+    closed_ns: int | None
+    severity: str
+    score: float
+    confidence: float
+    subsystem: str
+    device: str
+    metric: str
+    cause: str | None
+    summary: str
+    model: str
+    visible_ns: int
+
+    def to_json(self) -> dict[str, object]:
+        """The shape of `anomalies --json`."""
+        return {
+            "id": self.id,
+            "host": self.host,
+            "state": self.state,
+            "opened": iso(self.opened_ns),
+            "last_seen": iso(self.last_seen_ns),
+            "closed": iso(self.closed_ns),
+            "severity": self.severity,
+            "score": self.score,
+            "confidence": self.confidence,
+            "subsystem": self.subsystem,
+            "device": self.device,
+            "metric": self.metric,
+            "cause": self.cause,
+            "summary": self.summary,
+        }
+
+
+class AttributedChannel(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of `attributions`, without its episode; expected and actual are None where they are not known."""
+
+    channel_id: int
+    subsystem: str
+    device: str
+    metric: str
+    share: float
+    expected: float | None
+    actual: float | None
+    unit: str
+    direction: str
+
+
+class DetectorTail(msgspec.Struct, frozen=True, kw_only=True):
+    """One detector's smallest tail probability in an episode, and the one from which a window is anomalous."""
+
+    name: str
+    tail_probability: float
+    threshold: float
+
+
+class EpisodeDetail(msgspec.Struct, frozen=True, kw_only=True):
+    episode: Episode
+    attribution: tuple[AttributedChannel, ...]
+    detectors: tuple[DetectorTail, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """The shape of `explain --json`."""
+        return self.episode.to_json() | {
+            "attribution": [
+                msgspec.to_builtins(item) | {"channel_id": str(item.channel_id)} for item in self.attribution
+            ],
+            "detectors": msgspec.to_builtins(self.detectors),
+            "model": self.episode.model,
+        }
+
+
+_UPDATE = """
+UPDATE episodes SET state = :state, last_seen_ns = :last_seen_ns, closed_ns = :closed_ns, severity = :severity,
+  score = :score, confidence = :confidence, subsystem = :subsystem, device = :device, metric = :metric,
+  summary = :summary, model = :model
+WHERE host = :host AND opened_ns = :opened_ns RETURNING id
+"""
+_INSERT = """
+INSERT INTO episodes (host, state, opened_ns, last_seen_ns, closed_ns, severity, score, confidence, subsystem, device,
+  metric, summary, model, visible_ns)
+VALUES (:host, :state, :opened_ns, :last_seen_ns, :closed_ns, :severity, :score, :confidence, :subsystem, :device,
+  :metric, :summary, :model, :visible_ns)
+RETURNING id
+"""
+_ATTRIBUTION = """
+INSERT INTO attributions (episode_id, rank, channel_id, subsystem, device, metric, share, expected, actual, unit, direction)
+VALUES (:episode_id, :rank, :channel_id, :subsystem, :device, :metric, :share, :expected, :actual, :unit, :direction)
+"""
+
+
+def apply_changes(
+    connection: sqlite3.Connection, changes: Sequence[EpisodeChange], now_ns: int | None = None
+) -> None:
+    """Bring the rows to what the changes say; call it within a transaction.
+
+    now_ns: when a new row becomes visible; the system's clock says it where it is not given.
+    """
+    now_ns = SystemClock().wall_ns() if now_ns is None else now_ns
+    for change in changes:
+        row = msgspec.structs.asdict(change) | {
+            "state": "open" if change.closed_ns is None else "closed",
+            "visible_ns": now_ns,
+        }
+        facts = {key: value for key, value in row.items() if key not in {"attribution", "detectors"}}
+        found = connection.execute(_UPDATE, facts).fetchone()
+        if found is None:
+            found = connection.execute(_INSERT, facts).fetchone()
+        _replace_parts(connection, int(found[0]), change)
+
+
+def _replace_parts(connection: sqlite3.Connection, episode_id: int, change: EpisodeChange) -> None:
+    connection.execute("DELETE FROM attributions WHERE episode_id = ?", (episode_id,))
+    connection.executemany(
+        _ATTRIBUTION,
+        [
+            msgspec.structs.asdict(item) | {"episode_id": episode_id, "rank": rank}
+            for rank, item in enumerate(change.attribution, start=1)
+        ],
+    )
+    connection.executemany(
+        "INSERT OR REPLACE INTO episode_detectors VALUES (?, ?, ?, ?)",
+        [(episode_id, name, tail, change.threshold) for name, tail in change.detectors.items()],
+    )
+
+
+def list_episodes(
+    connection: sqlite3.Connection,
+    *,
+    since_ns: int = 0,
+    until_ns: int | None = None,
+    host: str | None = None,
+    state: str | None = None,
+) -> list[Episode]:
+    """Those with an anomalous window in [since_ns, until_ns), newest first; open ones count as still going on."""
+    rows = connection.execute(
+        """
+        SELECT * FROM episodes
+        WHERE (state = 'open' OR last_seen_ns >= :since) AND (:until IS NULL OR opened_ns < :until)
+          AND (:host IS NULL OR host = :host) AND (:state IS NULL OR state = :state)
+        ORDER BY opened_ns DESC, id DESC
+        """,
+        {"since": since_ns, "until": until_ns, "host": host, "state": state},
+    ).fetchall()
+    return [_episode(row) for row in rows]
+
+
+def get_episode(connection: sqlite3.Connection, episode_id: int) -> EpisodeDetail:
+    """One in full; raises UsageError where there is none of that id."""
+    row = connection.execute("SELECT * FROM episodes WHERE id = ?", (episode_id,)).fetchone()
+    if row is None:
+        raise UsageError(
+            f"there is no episode {episode_id} here; `hostsight anomalies` lists those there are"
+        )
+    attribution = connection.execute(
+        "SELECT * FROM attributions WHERE episode_id = ? ORDER BY rank", (episode_id,)
+    )
+    detectors = connection.execute(
+        "SELECT detector AS name, tail_probability, threshold FROM episode_detectors WHERE episode_id = ? ORDER BY tail_probability, detector",
+        (episode_id,),
+    )
+    return EpisodeDetail(
+        episode=_episode(row),
+        attribution=tuple(_struct(item, AttributedChannel) for item in attribution),
+        detectors=tuple(_struct(item, DetectorTail) for item in detectors),
+    )
+
+
+def open_count(connection: sqlite3.Connection, host: str | None = None) -> int:
+    row = connection.execute(
+        "SELECT count(*) FROM episodes WHERE state = 'open' AND (:host IS NULL OR host = :host)",
+        {"host": host},
+    ).fetchone()
+    return int(row[0])
+
+
+def quarantined(
+    connection: sqlite3.Connection, host: str, span: TimeRange, settings: DetectSettings, margin_ns: int
+) -> list[TimeRange]:
+    """What a refit must not learn from: the episodes in `span`, with `margin_ns` (a few windows) before and after.
+
+    An episode that has lasted `accept_after` is how this host behaves now, and is learnt.
+    """
+    found = []
+    for episode in list_episodes(connection, since_ns=span.start_ns, until_ns=span.end_ns, host=host):
+        if episode.last_seen_ns - episode.opened_ns < settings.accept_after.ns:
+            found.append(TimeRange(episode.opened_ns - margin_ns, episode.last_seen_ns + margin_ns))
+    return found
+
+
+def load_tracker(connection: sqlite3.Connection, host: str) -> str | None:
+    """What the host's `EpisodeTracker.dump` gave last."""
+    row = connection.execute("SELECT state FROM trackers WHERE host = ?", (host,)).fetchone()
+    return None if row is None else str(row["state"])
+
+
+def save_tracker(connection: sqlite3.Connection, host: str, text: str) -> None:
+    connection.execute("INSERT OR REPLACE INTO trackers VALUES (?, ?)", (host, text))
+
+
+def _episode(row: sqlite3.Row) -> Episode:
+    return _struct(row, Episode)
+
+
+def _struct(row: sqlite3.Row, kind: type[_Row]) -> _Row:
+    return msgspec.convert({name: row[name] for name in kind.__struct_fields__}, kind)

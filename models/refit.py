@@ -1,0 +1,136 @@
+"""Learning a host's baseline again from its lake: what to learn from, and whether the result is better than what is live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from hostsight.channel import Channel
+from hostsight.clock import SECOND_NS
+from hostsight.errors import HostsightError
+from hostsight.settings import DetectSettings, WindowSettings
+from hostsight.timerange import TimeRange
+from models.baseline import FEWEST_WINDOWS, Baseline, fit_baseline
+from models.frames import block_from_features, concatenate, select_rows
+from models.protocol import WindowBlock
+from models.store import ModelStore
+
+FeatureReader = Callable[[TimeRange], pa.Table]
+"""The FEATURES whose windows end in a time range (start < end <= stop), in any order."""
+
+_READ_NS = 600 * SECOND_NS
+_HELD_BACK = 0.1
+_WORSE_BY = 0.01
+"""A candidate may flag this much more of the held-back windows than the live model does: less is chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refit:
+    """What came of a refit. flagged: the share of the held-back windows that the new and the live model call anomalous."""
+
+    model: str
+    promoted: bool
+    windows: int
+    quarantined: int
+    flagged: float
+    live_flagged: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Healthy windows, thinned; quarantined: how many were left out."""
+
+    block: WindowBlock
+    quarantined: int
+
+
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """How a host's baseline is fitted; channels: by id, those that may be modelled."""
+
+    channels: Mapping[int, Channel]
+    detect: DetectSettings
+    window: WindowSettings
+    seed: int = 0
+
+    def fit(self, block: WindowBlock) -> Baseline:
+        return fit_baseline(block, self.channels, self.detect, self.seed, self.window)
+
+
+def read_training(
+    read: FeatureReader, span: TimeRange, quarantine: Sequence[TimeRange], learner: Learner
+) -> Training:
+    """At most about `[detect] train_windows` windows of `span`, evenly spread, without those in `quarantine`.
+
+    Reads ten minutes at a time, so memory is bounded by what is kept.
+    """
+    stride_ns = learner.window.stride.ns
+    every = max(1, (span.end_ns - span.start_ns) // stride_ns // learner.detect.train_windows)
+    blocks, left_out = [], 0
+    for start in range(span.start_ns, span.end_ns, _READ_NS):
+        part = TimeRange(start, min(start + _READ_NS, span.end_ns))
+        block = block_from_features(read(part))
+        block = select_rows(block, (block.ends // stride_ns) % every == 0)
+        healthy = ~_inside(block, quarantine)
+        left_out += int((~healthy).sum())
+        blocks.append(select_rows(block, healthy))
+    return Training(concatenate(blocks), left_out)
+
+
+def _inside(block: WindowBlock, spans: Sequence[TimeRange]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    inside = np.zeros(len(block.ends), np.bool_)
+    for span in spans:
+        inside |= (block.ends > span.start_ns) & (block.ends <= span.end_ns)
+    return inside
+
+
+def refit(store: ModelStore, host: str, training: Training, learner: Learner, reason: str) -> Refit:
+    """Fit, compare with the live model, save; live if it is no worse, else kept as `rejected`.
+
+    Raises ModelError where there is too little to learn from.
+    """
+    block = training.block
+    flagged, live_flagged = _compare(block, _usable_live(store, host), learner)
+    promoted = live_flagged is None or flagged <= live_flagged + _WORSE_BY
+    baseline = learner.fit(block)
+    name = store.save(
+        host,
+        baseline,
+        trained=TimeRange(int(block.ends[0]) - learner.window.length.ns, int(block.ends[-1])),
+        reason=reason,
+        state="live" if promoted else "rejected",
+    )
+    return Refit(
+        model=name,
+        promoted=promoted,
+        windows=len(block.ends),
+        quarantined=training.quarantined,
+        flagged=flagged,
+        live_flagged=live_flagged,
+        reason=reason,
+    )
+
+
+def _usable_live(store: ModelStore, host: str) -> Baseline | None:
+    """A live model that cannot be read or used any more has nothing to be compared with."""
+    name = store.live(host)
+    if name is None:
+        return None
+    try:
+        return store.load(name)
+    except HostsightError:
+        return None
+
+
+def _compare(block: WindowBlock, live: Baseline | None, learner: Learner) -> tuple[float, float | None]:
+    """Shares of the newest tenth flagged by a model of the rest, and by the live one, where there is enough to say."""
+    cut = int(len(block.ends) * (1 - _HELD_BACK))
+    if live is None or cut < FEWEST_WINDOWS:
+        return 0.0, None
+    held = select_rows(block, slice(cut, None))
+    candidate = learner.fit(select_rows(block, slice(0, cut)))
+    return float(candidate.score(held).anomalous.mean()), float(live.score(held).anomalous.mean())
