@@ -149,10 +149,11 @@ class Sampler:
         for reader in background:
             reader.wait(max(0.0, (deadline - self._clock.monotonic_ns()) / SECOND_NS))
         for source in self._sources:
+            self.meter.read_ns[source.collector.name] = 0
             if isinstance(source.reader, Reader):
                 source.reader.open()
-            if source.reader.slots:
-                self.meter.read_ns[source.collector.name] = 0
+            if not source.reader.slots:
+                del self.meter.read_ns[source.collector.name]
         self._lay_out()
         self._schedule = Schedule(self._clock, self._tick_ns, not_before_ns=self._not_before_ns)
 
