@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from hostsight.errors import UnavailableError
+from hostsight.errors import UnavailableError, UsageError
 
 if TYPE_CHECKING:
     from hostsight.folders import DataFolder
@@ -43,3 +44,14 @@ def load_settings(data: DataFolder, flags: Mapping[tuple[str, str], object] | No
     from hostsight import settings
 
     return settings.load_settings(data, flags)
+
+
+def collection_settings(
+    data: DataFolder, root: str | None, flags: Mapping[tuple[str, str], object] | None = None
+) -> Settings:
+    """`load_settings` for what reads the kernel's files; raises UsageError where `root` holds neither /proc nor /sys."""
+    settings = load_settings(data, {("agent", "root"): root, **(flags or {})})
+    tree = Path(settings.agent.root)
+    if not (tree / "proc").is_dir() and not (tree / "sys").is_dir():
+        raise UsageError(f"{tree} holds neither proc nor sys; --root names the folder that holds them")
+    return settings

@@ -12,6 +12,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 _UNLIMITED = 10_000
 """Columns of a pipe or file: nothing is folded where a program reads."""
@@ -26,10 +27,11 @@ def print_json(document: object) -> None:
     """One indented JSON document; NaN and infinity become null, undecodable bytes are escaped."""
     import msgspec
 
+    encoder = msgspec.json.Encoder(decimal_format="number")
     try:
-        encoded = msgspec.json.encode(document)
+        encoded = encoder.encode(document)
     except UnicodeEncodeError:
-        encoded = msgspec.json.encode(_encodable(msgspec.to_builtins(document)))
+        encoded = encoder.encode(_encodable(msgspec.to_builtins(document)))
     click.echo(msgspec.json.format(encoded, indent=2))
 
 
@@ -70,6 +72,22 @@ def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
 
 
 def print_table(made: Table, rows: Iterable[Sequence[object]]) -> None:
+    """Fill `made` and print it; None is empty, and a cell that is no rich Text is made `safe`."""
+    from rich.text import Text
+
     for row in rows:
-        made.add_row(*("" if cell is None else safe(cell) for cell in row))
+        made.add_row(
+            *(cell if isinstance(cell, Text) else safe("" if cell is None else cell) for cell in row)
+        )
     console().print(made)
+
+
+_SEVERITIES = {"info": ("·", "cyan"), "warning": ("!", "yellow"), "critical": ("‼", "bold red")}
+
+
+def severity(word: str) -> Text:
+    """Glyph, word and colour, so that it is told without colour too."""
+    from rich.text import Text
+
+    glyph, style = _SEVERITIES.get(word, ("?", ""))
+    return Text(f"{glyph} {word}", style=style)

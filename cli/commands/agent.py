@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cli.context import data_folder, load_settings
+from cli.context import collection_settings, data_folder
 from cli.options import Command, seconds
 
 
@@ -29,5 +29,5 @@ def command(length: float | None, root: str | None, tick: str | None) -> None:
     from ingest.agent import run_agent
 
     data = data_folder()
-    settings = load_settings(data, {("agent", "root"): root, ("agent", "tick"): tick})
+    settings = collection_settings(data, root, {("agent", "tick"): tick})
     run_agent(settings, data.create(), seconds=length)

@@ -17,7 +17,9 @@ from cli.options import Command, seconds
     },
 )
 @click.option("--for", "length", metavar="DURATION", callback=seconds, help="Stop by itself after so long.")
-@click.option("--warmup", metavar="DURATION", help="Telemetry the first baseline needs, instead of [detect] warmup.")
+@click.option(
+    "--warmup", metavar="DURATION", help="Telemetry the first baseline needs, instead of [detect] warmup."
+)
 def command(length: float | None, warmup: str | None) -> None:
     """Run the scheduled jobs: features, scores and episodes each second; compaction, retention and refits.
 

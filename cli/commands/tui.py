@@ -22,7 +22,10 @@ def require_terminal() -> None:
 @click.command(
     "tui",
     cls=Command,
-    examples={"hostsight tui": "look at this machine", "hostsight tui --data DIR": "look at a copied data folder"},
+    examples={
+        "hostsight tui": "look at this machine",
+        "hostsight tui --data DIR": "look at a copied data folder",
+    },
 )
 def command() -> None:
     """Open the console on what is running already, or on a data folder that was copied here.

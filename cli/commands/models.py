@@ -1,0 +1,157 @@
+"""`hostsight models list, show, rollback`"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.context import data_folder, load_settings
+from cli.options import Group, json_option
+from cli.state import check_host, complete_host, complete_model, known_hosts, state
+from hostsight.errors import UsageError
+
+if TYPE_CHECKING:
+    from models.store import ModelDetail, ModelRow, ModelStore
+
+
+@click.group("models", cls=Group)
+def command() -> None:
+    """List the models learnt so far, show one, or return to an earlier one.
+
+    A model is what hostsight learnt to be normal for one host. One is live for each host: it judges every window.
+    """
+
+
+@contextmanager
+def _opened(*, writing: bool = False) -> Iterator[tuple[ModelStore, sqlite3.Connection]]:
+    """The models of the data folder, and its state database."""
+    from models.store import ModelStore
+
+    data = data_folder()
+    settings = load_settings(data)
+    with state(data, writing=writing) as connection:
+        yield ModelStore(data, connection, settings.window), connection
+
+
+@command.command("list", examples={"hostsight models list --json": "as a JSON list"})
+@click.option("--host", metavar="H", shell_complete=complete_host, help="Only this host.")
+@json_option
+def list_models(host: str | None, as_json: bool) -> None:
+    """List models, newest first, with the telemetry each was learnt from."""
+    with _opened() as (store, connection):
+        if host is not None:
+            check_host(connection, host)
+        rows = store.list(host)
+    if as_json:
+        from cli.output import print_json
+
+        print_json([row.to_json() for row in rows])
+    elif rows:
+        _show_rows(rows)
+    else:
+        from cli.output import narrate
+
+        narrate("no model yet: `hostsight up` learns the first one in its warm-up")
+
+
+def _show_rows(rows: Sequence[ModelRow]) -> None:
+    from cli.output import print_table, table
+    from cli.text import rough_duration
+    from hostsight.clock import SECOND_NS, iso
+
+    print_table(
+        table(
+            "model",
+            "host",
+            "state",
+            "learnt up to",
+            "from",
+            "windows",
+            "channels",
+            "why",
+            numbers=("windows", "channels"),
+        ),
+        (
+            (
+                row.model,
+                row.host,
+                row.state,
+                iso(row.trained_to_ns),
+                rough_duration((row.trained_to_ns - row.trained_from_ns) / SECOND_NS),
+                f"{row.windows:,}",
+                f"{row.kept_channels} of {row.channels}",
+                row.reason,
+            )
+            for row in rows
+        ),
+    )
+
+
+@command.command("show", examples={"hostsight models show MODEL": "a name from `models list`"})
+@click.argument("model", shell_complete=complete_model)
+@json_option
+def show(model: str, as_json: bool) -> None:
+    """Show MODEL in full: its data, detectors, library versions, and the channels it works on."""
+    with _opened() as (store, _):
+        detail = store.show(model)
+    if as_json:
+        from cli.output import print_json
+
+        print_json(detail.to_json())
+    else:
+        _show_detail(detail)
+
+
+def _show_detail(detail: ModelDetail) -> None:
+    from cli.output import safe
+    from hostsight.clock import iso
+
+    row = detail.row
+    libraries = ", ".join(f"{name} {version}" for name, version in sorted(detail.libraries.items()))
+    for name, fact in {
+        "model": row.model,
+        "host": row.host,
+        "state": f"{row.state}, made {iso(row.created_ns)} ({row.reason})",
+        "learnt from": f"{iso(row.trained_from_ns)} to {iso(row.trained_to_ns)}, {row.windows:,} windows",
+        "detectors": f"{', '.join(detail.detectors)}; anomalous beyond percentile {detail.percentile:g}",
+        "libraries": libraries,
+        "folder": detail.folder,
+        "channels": f"{row.kept_channels} of {row.channels}; the others are represented by these:",
+    }.items():
+        click.echo(f"{name:<13}{safe(fact)}")
+    for label in detail.kept:
+        click.echo(f"  {safe(label)}")
+
+
+@command.command(
+    "rollback",
+    examples={
+        "hostsight models rollback": "the model that was live before",
+        "hostsight models rollback MODEL --host gpu01": "a certain one",
+    },
+)
+@click.argument("model", required=False, shell_complete=complete_model)
+@click.option(
+    "--host",
+    metavar="H",
+    shell_complete=complete_host,
+    help="Whose model; needed where there are several hosts.",
+)
+def rollback(model: str | None, host: str | None) -> None:
+    """Make MODEL live again, or the one that was live before; running jobs take it up with the next window."""
+    from cli.output import narrate
+
+    with _opened(writing=True) as (store, connection):
+        target = store.rollback(host or _only(known_hosts(connection)), model)
+    narrate(f"live now: {target}")
+
+
+def _only(hosts: Sequence[str]) -> str:
+    if len(hosts) != 1:
+        names = ", ".join(hosts) or "none yet"
+        raise UsageError(f"say whose model with --host; known hosts: {names}")
+    return hosts[0]

@@ -1,0 +1,101 @@
+"""Where status lines go: plain with a time stamp, or above a progress bar on a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+import click
+
+from cli.output import safe
+from hostsight.clock import SECOND_NS, iso
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from jobs.host_status import HostStatus
+
+
+class Lines(Protocol):
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def say(self, line: str) -> None:
+        """Print one line; from any thread."""
+        ...
+
+    def show(self, hosts: Sequence[HostStatus]) -> None:
+        """How far learning has come, where that can be drawn."""
+        ...
+
+
+def open_lines() -> Lines:
+    return BarLines() if sys.stdout.isatty() else PlainLines()
+
+
+def stamped(line: str) -> str:
+    return f"{iso(time.time_ns() // SECOND_NS * SECOND_NS)}  {safe(line)}"
+
+
+class PlainLines:
+    """For logs and pipes: every line at once, nothing redrawn."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def say(self, line: str) -> None:
+        click.echo(stamped(line))
+        sys.stdout.flush()
+
+    def show(self, hosts: Sequence[HostStatus]) -> None:
+        pass
+
+
+class BarLines:
+    """For a terminal: lines scroll above one bar for each host that is learning."""
+
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+        from cli.output import console
+
+        self._tasks: dict[str, TaskID] = {}
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TaskProgressColumn(),
+            console=console(),
+            refresh_per_second=2,
+            transient=True,
+        )
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def say(self, line: str) -> None:
+        self._progress.console.print(stamped(line))
+
+    def show(self, hosts: Sequence[HostStatus]) -> None:
+        for host in hosts:
+            task = self._tasks.get(host.host)
+            if host.phase != "learning":
+                if task is not None:
+                    self._progress.remove_task(self._tasks.pop(host.host))
+                continue
+            if task is None:
+                task = self._tasks[host.host] = self._progress.add_task("", total=1.0)
+            self._progress.update(
+                task, completed=host.progress, description=safe(f"{host.host}: {host.activity}")
+            )
