@@ -6,11 +6,10 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ingest.heartbeat import Heartbeat, alive
-
 from hostsight.clock import SECOND_NS, iso
 from hostsight.folders import DataFolder
 from hostsight.timerange import format_duration
+from ingest.heartbeat import Heartbeat, alive
 from jobs.job_status import JobStatus
 from jobs.progress import STALE_SECONDS, HostProgress, Progress, process_exists
 from jobs.store_status import StoreStatus

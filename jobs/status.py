@@ -8,13 +8,13 @@ from __future__ import annotations
 import sqlite3
 
 import msgspec
-from ingest.heartbeat import Heartbeat, alive, read_heartbeat
 
 from hostsight import __version__
 from hostsight.clock import iso
 from hostsight.errors import HostsightError
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
+from ingest.heartbeat import Heartbeat, alive, read_heartbeat
 from jobs.host_status import HostStatus, read_hosts
 from jobs.job_status import JobStatus, read_jobs
 from jobs.problems import Facts, find_problems

@@ -1,0 +1,86 @@
+"""One host's windows judged by its live model: scores, and what becomes of its episodes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hostsight.errors import HostsightError
+from hostsight.settings import Settings
+from hostsight.timerange import TimeRange
+from models.baseline import Baseline
+from models.episode_state import EpisodeChange
+from models.episode_store import apply_changes
+from models.episodes import EpisodeTracker
+from models.frames import block_from_features
+from models.store import ModelStore
+from sql.schemas import SCORES
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """scores: SCORES, empty while there is no model.  changes: for `Detection.commit`."""
+
+    scores: pa.Table
+    changes: Sequence[EpisodeChange]
+
+
+class Detection:
+    """Keeps the live model loaded and the episode tracker's state; `commit` makes the latter last."""
+
+    def __init__(
+        self, host: str, settings: Settings, models: ModelStore, connection: sqlite3.Connection
+    ) -> None:
+        self._host = host
+        self._models = models
+        self._connection = connection
+        self._name: str | None = None
+        self._baseline: Baseline | None = None
+        self.problem: str | None = None
+        row = connection.execute("SELECT state FROM trackers WHERE host = ?", (host,)).fetchone()
+        self._tracker = EpisodeTracker.restore(
+            host, settings.detect, settings.window.stride.ns, row["state"] if row else None
+        )
+
+    @property
+    def live(self) -> bool:
+        return self._baseline is not None
+
+    def follow_live_model(self) -> None:
+        """Load the model that is live now. One that cannot be used is named in `problem`, and nothing is scored."""
+        name = self._models.live(self._host)
+        if name == self._name:
+            return
+        self._name, self._baseline, self.problem = name, None, None
+        if name is None:
+            return
+        try:
+            self._baseline = self._models.load(name)
+        except HostsightError as error:
+            self.problem = str(error)
+
+    def judge(self, features: pa.Table, quiet: Sequence[TimeRange]) -> Judgement:
+        """`quiet`: spans in which no episode may open."""
+        if self._baseline is None or self._name is None or not features.num_rows:
+            return Judgement(SCORES.empty_table(), ())
+        baseline, block = self._baseline, block_from_features(features)
+        scored = baseline.score(block)
+        changes = self._tracker.update(
+            scored, lambda rows: baseline.attribute(block, rows), self._name, quiet
+        )
+        return Judgement(scored.table(self._host, self._name), changes)
+
+    def pass_time(self, now_ns: int) -> Sequence[EpisodeChange]:
+        """What becomes of an open episode when no window comes any more."""
+        return self._tracker.pass_time(now_ns) if self._tracker.open_since_ns is not None else ()
+
+    def commit(self, changes: Sequence[EpisodeChange]) -> None:
+        """Within the caller's transaction: the episodes' rows, and the tracker's state."""
+        apply_changes(self._connection, changes)
+        self._connection.execute(
+            "INSERT INTO trackers VALUES (?, ?) ON CONFLICT (host) DO UPDATE SET state = excluded.state",
+            (self._host, self._tracker.dump()),
+        )

@@ -1,0 +1,94 @@
+"""Learning one host's baseline from its lake; run as `python -m jobs.refit DATA HOST WHY`, a process of its own.
+
+scikit-learn and the training windows come and go with that process, so the live path is neither delayed nor bloated.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from pathlib import Path
+
+import msgspec
+
+from hostsight.errors import HostsightError, ModelError
+from hostsight.folders import DataFolder
+from hostsight.settings import Settings, load_settings
+from hostsight.timerange import TimeRange
+from ingest.lake import Lake
+from jobs.catalogue import known_channels
+from jobs.requests import WHYS, Why
+from jobs.schedule import MATERIALISE
+from jobs.watermarks import position
+from migrations import open_state
+from models.refit import Learner, Refit, read_training, refit
+from models.store import ModelStore
+from sql.schemas import FEATURES
+
+REASONS: dict[Why, str] = {
+    "refit": "on request",
+    "warm-up": "first baseline after the warm-up",
+    "growth": "history has doubled",
+    "nightly": "nightly refit",
+}
+
+
+def run_refit(settings: Settings, data: DataFolder, host: str, why: Why) -> Refit:
+    """Learn from the last `[detect] train_span` of `host`; the new model goes live if it is no worse.
+
+    Raises ModelError where there is too little to learn from, StorageError where the lake cannot be read.
+    """
+    connection = open_state(data.state_db)
+    try:
+        end_ns = position(connection, MATERIALISE, host)
+        if end_ns is None:
+            raise ModelError(f"host {host} has no windows yet; let the agent and the jobs run first")
+        span = TimeRange(max(0, end_ns - settings.detect.train_span.ns), end_ns)
+        lake = Lake(data)
+        learner = Learner(known_channels(connection, host), settings.detect, settings.window)
+        training = read_training(
+            lambda part: lake.read("features", host, part, FEATURES),
+            span,
+            quarantined(connection, host, settings, end_ns),
+            learner,
+        )
+        return refit(ModelStore(data, connection, settings.window), host, training, learner, REASONS[why])
+    finally:
+        connection.close()
+
+
+def quarantined(
+    connection: sqlite3.Connection, host: str, settings: Settings, now_ns: int
+) -> list[TimeRange]:
+    """Spans of this host's episodes, with the windows that led to them; one that lasted `accept_after` is the new normal."""
+    lead_ns = settings.detect.open_of * settings.window.stride.ns + settings.window.length.ns
+    rows = connection.execute(
+        "SELECT opened_ns, CASE state WHEN 'open' THEN ?1 ELSE last_seen_ns END AS end_ns FROM episodes"
+        " WHERE host = ?2",
+        (now_ns, host),
+    )
+    return [
+        TimeRange(row["opened_ns"] - lead_ns, max(row["opened_ns"], row["end_ns"]))
+        for row in rows
+        if row["end_ns"] - row["opened_ns"] < settings.detect.accept_after.ns
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    """Prints the result as JSON, or a sentence on stderr; gives the exit code."""
+    root, host, word = arguments
+    why = next(known for known in WHYS if known == word)
+    data = DataFolder(Path(root))
+    try:
+        result = run_refit(load_settings(data), data, host, why)
+    except HostsightError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    sys.stdout.buffer.write(msgspec.json.encode(result))
+    return 0
+
+
+if __name__ == "__main__":
+    os.nice(10)
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,184 @@
+"""The pipeline's process: every job on its schedule, one pipeline per data folder."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import FrameType
+
+from apscheduler.executors.pool import BasePoolExecutor
+from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.cron import CronTrigger
+from apscheduler.triggers.interval import IntervalTrigger
+
+from hostsight.clock import SECOND_NS, Clock, SystemClock
+from hostsight.errors import UsageError
+from hostsight.files import locked
+from hostsight.folders import DataFolder
+from hostsight.settings import Settings
+from ingest.embedded import EmbeddedStore
+from ingest.store import Store
+from jobs.housekeeping import compact_lake, retain_lake
+from jobs.live import LiveJob
+from jobs.nightly import ask_nightly
+from jobs.refit_job import RefitJob
+from jobs.runs import mark_lost
+from jobs.schedule import COMPACT, REFIT, RETAIN, Schedule, schedules
+from migrations import open_state
+
+POLL_SECONDS = 0.2
+"""How often the store is asked for a new whole second."""
+
+REQUEST_SECONDS = 2.0
+"""How often requests for a refit are looked for."""
+
+CLOCK_STEP_SECONDS = 2.0
+
+
+def run_serve(
+    settings: Settings,
+    data: DataFolder,
+    *,
+    store: str = "embedded",
+    seconds: float | None = None,
+    stop: threading.Event | None = None,
+) -> None:
+    """Run the jobs until SIGTERM, SIGINT or `stop`, or for `seconds`.
+
+    Raises LockedError where another pipeline holds the folder, StorageError where it may not be written.
+    """
+    stop = stop or threading.Event()
+    clock = SystemClock()
+    data.create()
+    with locked(data.run / "serve.lock", "a pipeline (`hostsight serve`)"), _stopping_on_signals(stop):
+        _recover(data)
+        pipeline = _Pipeline(settings, data, open_store(store, settings, data), clock, stop)
+        pipeline.start()
+        try:
+            _watch(pipeline, clock, stop, seconds)
+        finally:
+            stop.set()
+            pipeline.shut_down()
+
+
+def open_store(name: str, settings: Settings, data: DataFolder) -> Store:
+    """Raises UsageError for a store that is not known."""
+    if name != "embedded":
+        raise UsageError(f"'{name}' is no store; the one there is is 'embedded'")
+    return EmbeddedStore(data, settings)
+
+
+def _recover(data: DataFolder) -> None:
+    connection = open_state(data.state_db)
+    try:
+        mark_lost(connection)
+    finally:
+        connection.close()
+
+
+class _Worker(BasePoolExecutor):  # type: ignore[misc]  # APScheduler has no types
+    """An executor of one thread: a job a worker, so that none waits for another."""
+
+    def __init__(self, name: str) -> None:
+        self.pool = ThreadPoolExecutor(1, thread_name_prefix=name)
+        super().__init__(self.pool)
+
+
+class _Pipeline:
+    """The scheduler and its jobs."""
+
+    def __init__(
+        self, settings: Settings, data: DataFolder, store: Store, clock: Clock, stop: threading.Event
+    ) -> None:
+        logging.getLogger("apscheduler").setLevel(logging.CRITICAL)  # the jobs report to `status` themselves
+        self._live = LiveJob(settings, data, store, clock)
+        self._refit = RefitJob(settings, data, clock, stop)
+        self._worker = _Worker("materialise")
+        self._scheduler = BackgroundScheduler(
+            timezone=UTC,
+            executors={
+                "materialise": self._worker,
+                **{name: _Worker(name) for name in (COMPACT, REFIT, RETAIN, "nightly")},
+            },
+            job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
+        )
+        self._add_jobs(settings, data, clock)
+
+    def _add_jobs(self, settings: Settings, data: DataFolder, clock: Clock) -> None:
+        table = schedules(settings.jobs)
+        add = self._scheduler.add_job
+        add(self._live.run, _every(POLL_SECONDS), id="materialise", executor="materialise")
+        add(self._refit.run, _every(REQUEST_SECONDS), id="requests", executor=REFIT)
+        nightly = (settings, data, clock)
+        add(ask_nightly, _cron(table[REFIT]), nightly, id=REFIT, executor="nightly", next_run_time=_now())
+        add(compact_lake, _cron(table[COMPACT]), (data, clock), id=COMPACT, executor=COMPACT)
+        add(retain_lake, _cron(table[RETAIN]), (settings, data, clock), id=RETAIN, executor=RETAIN)
+
+    def start(self) -> None:
+        self._scheduler.start()
+
+    def run_all_now(self) -> None:
+        """After a step of the wall clock, by which the scheduler tells time: what was planned by the old clock is
+        planned again."""
+        for job in self._scheduler.get_jobs():
+            job.modify(next_run_time=_now())
+
+    def shut_down(self) -> None:
+        """Let the runs under way end; the live job's resources are released in the thread that made them."""
+        self._scheduler.pause()
+        self._worker.pool.submit(self._live.close).result()
+        self._scheduler.shutdown(wait=True)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _every(seconds: float) -> IntervalTrigger:
+    return IntervalTrigger(seconds=seconds, timezone=UTC)
+
+
+def _cron(schedule: Schedule) -> CronTrigger:
+    """The trigger of a schedule that divides a minute, an hour or a day."""
+    hour, rest = divmod(schedule.offset_seconds, 3600)
+    minute, second = divmod(rest, 60)
+    fields = {60: {}, 3600: {"minute": minute}, 86_400: {"hour": hour, "minute": minute}}
+    return CronTrigger(second=second, timezone=UTC, **fields[schedule.every_seconds])
+
+
+def _watch(pipeline: _Pipeline, clock: Clock, stop: threading.Event, seconds: float | None) -> None:
+    """Wait for the end, with an eye on the wall clock."""
+    began_ns = clock.monotonic_ns()
+    offset_ns = clock.wall_ns() - began_ns
+    while not stop.is_set():
+        elapsed = (clock.monotonic_ns() - began_ns) / SECOND_NS
+        if seconds is not None and elapsed >= seconds:
+            return
+        stop.wait(1.0 if seconds is None else min(1.0, seconds - elapsed))
+        step_ns = clock.wall_ns() - clock.monotonic_ns() - offset_ns
+        if abs(step_ns) > CLOCK_STEP_SECONDS * SECOND_NS:
+            offset_ns += step_ns
+            pipeline.run_all_now()
+
+
+@contextmanager
+def _stopping_on_signals(stop: threading.Event) -> Iterator[None]:
+    """SIGTERM and SIGINT set `stop`; outside the main thread signals are somebody else's."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,59 @@
+"""The agent and the jobs together, as child processes of `hostsight up`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from hostsight.clock import SECOND_NS, Clock, SystemClock
+from hostsight.folders import DataFolder
+from hostsight.settings import Settings
+from jobs.environment import settings_environment
+from jobs.service import Service, ServiceSpec
+
+TEND_SECONDS = 0.2
+STOP_SECONDS = 10.0
+
+
+def supervise(
+    settings: Settings,
+    data: DataFolder,
+    *,
+    seconds: float | None = None,
+    stop: threading.Event | None = None,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Keep agent and jobs running until `stop` is set, or for `seconds`; then stop both and return.
+
+    Call it from one thread and stay in it: the children end with that thread (`jobs.child`). `say` gets one sentence
+    whenever a child ends by itself. Raises StorageError where the data folder may not be written.
+    """
+    data.create()
+    clock = SystemClock()
+    services = [Service(spec, clock, say) for spec in specs(settings, data)]
+    tend(services, clock, stop or threading.Event(), seconds)
+
+
+def specs(settings: Settings, data: DataFolder) -> list[ServiceSpec]:
+    environment = settings_environment(settings)
+    return [
+        ServiceSpec(
+            name, "cli.main", ["--data", str(data.root), name], environment, data.logs / f"{name}.log"
+        )
+        for name in ("agent", "serve")
+    ]
+
+
+def tend(services: Sequence[Service], clock: Clock, stop: threading.Event, seconds: float | None) -> None:
+    """Tend `services` until told to stop, then end them: all are asked first, then each is waited for."""
+    end_ns = None if seconds is None else clock.monotonic_ns() + round(seconds * SECOND_NS)
+    try:
+        while not stop.is_set() and (end_ns is None or clock.monotonic_ns() < end_ns):
+            for service in services:
+                service.tend()
+            stop.wait(TEND_SECONDS)
+    finally:
+        for service in services:
+            service.ask_to_stop()
+        for service in services:
+            service.wait(STOP_SECONDS)
