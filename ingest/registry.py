@@ -4,31 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hostsight.channel import Subsystem
 from hostsight.errors import SettingsError, nearest
 from ingest.collector import Collector
-from ingest.collectors.agent import Agent, Ticks
-from ingest.collectors.cpu import CpuStat, LoadAverage
-from ingest.collectors.frequency import Frequency
+from ingest.collectors.agent import AgentCollector, TicksCollector
+from ingest.collectors.cpu import CpuCollector, LoadCollector
+from ingest.collectors.frequency import FrequencyCollector
+from ingest.collectors.memory import MemoryCollector
+from ingest.collectors.numa import NumaCollector
+from ingest.collectors.pressure import PressureCollector
+from ingest.collectors.sockstat import SockstatCollector
+from ingest.collectors.tcp import TcpCollector
+from ingest.collectors.vmstat import VmstatCollector
+
+_COLLECTORS: tuple[tuple[Subsystem, type[Collector]], ...] = (
+    ("cpu", CpuCollector),
+    ("cpu", LoadCollector),
+    ("cpu", FrequencyCollector),
+    ("cpu", PressureCollector),
+    ("memory", MemoryCollector),
+    ("memory", VmstatCollector),
+    ("memory", NumaCollector),
+    ("network", TcpCollector),
+    ("network", SockstatCollector),
+    ("agent", TicksCollector),
+    ("agent", AgentCollector),
+)
+"""With the subsystem under which `doctor` tells what a collector lacks."""
 
 
 def collectors() -> tuple[Collector, ...]:
     """Fresh, unopened instances."""
-    classes: tuple[type[Collector], ...] = (
-        CpuStat,
-        LoadAverage,
-        Frequency,
-        Ticks,
-        Agent,
-    )
-    return tuple(kind() for kind in classes)
+    return tuple(kind() for _, kind in _COLLECTORS)
 
 
 def enabled(disabled: Sequence[str]) -> tuple[Collector, ...]:
     """All collectors but those named; raises SettingsError where there is none of a name."""
-    known = {collector.name: collector for collector in collectors()}
+    known = {kind.name: kind for _, kind in _COLLECTORS}
     for name in disabled:
         if name not in known:
             raise SettingsError(
                 f"[agent] disabled names '{name}', which is no collector{nearest(name, known)}; there are {', '.join(known)}"
             )
-    return tuple(collector for name, collector in known.items() if name not in disabled)
+    return tuple(kind() for name, kind in known.items() if name not in disabled)
+
+
+def subsystem_of(name: str) -> Subsystem:
+    """The subsystem of the collector called `name`."""
+    return next(subsystem for subsystem, kind in _COLLECTORS if kind.name == name)

@@ -15,7 +15,7 @@ from hostsight.errors import UsageError
 from hostsight.settings import AgentSettings, Settings
 from ingest.background import BackgroundReader
 from ingest.collector import Collector, Host, Slot, Tier, Values, in_background
-from ingest.collectors.agent import Agent, Ticks
+from ingest.collectors.agent import AgentCollector, TicksCollector
 from ingest.meter import Meter
 from ingest.reader import Condition, Reader
 from ingest.schedule import Schedule
@@ -132,7 +132,7 @@ class Sampler:
         turns = max(1, periods[Tier.MEDIUM] // self._tick_ns)
         turn, sources = 0, []
         for collector in collectors:
-            if isinstance(collector, Agent | Ticks):
+            if isinstance(collector, AgentCollector | TicksCollector):
                 collector.meter = self.meter
             delay_ns = turn % turns * self._tick_ns if collector.tier is Tier.MEDIUM else 0
             turn += collector.tier is Tier.MEDIUM

@@ -20,7 +20,7 @@ CLOCK_STEP = Metric(
 )
 
 
-class Ticks:
+class TicksCollector:
     """How well the tick keeps time, each tick."""
 
     name: ClassVar[str] = "ticks"
@@ -45,7 +45,7 @@ class Ticks:
     def close(self) -> None: ...
 
 
-class Agent:
+class AgentCollector:
     """CPU, memory, descriptors, bytes and losses of the agent, and the time that each collector takes."""
 
     name: ClassVar[str] = "agent"

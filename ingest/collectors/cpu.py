@@ -67,7 +67,7 @@ _COUNTS = {
 }
 
 
-class CpuStat:
+class CpuCollector:
     """Times by host and CPU, or by host and NUMA node where there are more CPUs than `per_cpu_limit`; counts."""
 
     name: ClassVar[str] = "cpu"
@@ -167,7 +167,7 @@ _LOAD = (
 )
 
 
-class LoadAverage:
+class LoadCollector:
     """`0.20 0.18 0.12 1/80 11206` of /proc/loadavg; the kernel updates the averages every 5 s."""
 
     name: ClassVar[str] = "load"

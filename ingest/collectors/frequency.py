@@ -30,7 +30,7 @@ _WHOLE = (
 )
 
 
-class Frequency:
+class FrequencyCollector:
     """Mean, slowest and fastest clock of the host; each CPU's own up to `per_cpu_limit` CPUs."""
 
     name: ClassVar[str] = "frequency"
