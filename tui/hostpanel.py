@@ -1,0 +1,132 @@
+"""One host: how far it is, and a strip for each of its subsystems."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.widget import Widget
+
+from hostsight.timerange import TimeRange
+from tui import spark
+from tui.glyphs import LEARNING, NO_DATA, NORMAL, RANKS, Mark, severity
+from tui.quantity import quantity
+from tui.source import Episode, Headline, HostStatus
+from tui.text import clean, fit
+
+NAME, VALUE, LABEL, STATE = 13, 10, 13, 11
+BAR = 20
+
+
+class HostPanel(Widget, can_focus=True):
+    """`scale` is the number of lines a strip takes: 1, 2 (one blank), 3 or 4 (taller pictures)."""
+
+    DEFAULT_CSS = """
+    HostPanel {
+        height: auto; padding: 0 1; border-left: blank; margin-bottom: 1;
+        &:focus { border-left: outer $accent; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "open", "Episodes of this host")]
+
+    class Opened(Message):
+        def __init__(self, host: str) -> None:
+            super().__init__()
+            self.host = host
+
+    def __init__(self, status: HostStatus) -> None:
+        super().__init__()
+        self.status = status
+        self.headlines: Sequence[Headline] = ()
+        self.episodes: Sequence[Episode] = ()
+        self.span = TimeRange(0, 1)
+        self.scale = 1
+
+    def show(
+        self, status: HostStatus, headlines: Sequence[Headline], episodes: Sequence[Episode], span: TimeRange
+    ) -> None:
+        """`episodes`: those open on this host."""
+        grown = len(headlines) != len(self.headlines)
+        self.status, self.headlines, self.episodes, self.span = status, headlines, episodes, span
+        self.refresh(layout=grown)
+
+    def set_scale(self, scale: int) -> None:
+        if scale != self.scale:
+            self.scale = scale
+            self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return 1 + len(self.headlines) * self.scale
+
+    def render(self) -> Content:
+        width = self.content_size.width
+        lines = [title(self.status, width)]
+        for headline in self.headlines:
+            lines += strip(headline, self.span, self._mark(headline), width, self.scale)
+        return Content("\n").join(lines)
+
+    def _mark(self, headline: Headline) -> Mark:
+        worst = max(
+            (episode.severity for episode in self.episodes if episode.subsystem == headline.subsystem),
+            key=lambda name: RANKS.get(name, 0),
+            default="",
+        )
+        if worst:
+            return severity(worst)
+        if not any(map(math.isfinite, headline.series.values)):
+            return NO_DATA
+        return LEARNING if self.status.phase == "learning" else NORMAL
+
+    def action_open(self) -> None:
+        self.post_message(self.Opened(self.status.host))
+
+    def on_click(self, event: events.Click) -> None:
+        if event.chain == 2:
+            self.action_open()
+
+
+def title(status: HostStatus, width: int) -> Content:
+    """`gpu01   ◌ learning  ━━━━━━━━──────  48 %  what it is doing`"""
+    name = Content.styled(clean(status.host), "bold")
+    parts: list[Content | str | tuple[str, str]] = [name, "  "]
+    if status.phase == "learning":
+        done = round(BAR * min(1.0, max(0.0, status.progress)))
+        parts += [LEARNING.content(), "  ", ("━" * done, LEARNING.style), ("─" * (BAR - done), "$text-muted")]
+        parts += [f" {math.floor(100 * min(1.0, max(0.0, status.progress))):3d} %"]
+    elif status.phase == "live":
+        parts += [Content.styled("● watching", NORMAL.style)]
+    else:
+        parts += [NO_DATA.content()]
+    head = Content.assemble(*parts, "  ")
+    return Content.assemble(head, (fit(status.activity, max(0, width - head.cell_length)), "$text-muted"))
+
+
+def strip(headline: Headline, span: TimeRange, mark: Mark, width: int, scale: int) -> list[Content]:
+    """`scale` lines; the words stand on the base line of the picture."""
+    height = max(1, scale - 1)
+    room = max(0, width - NAME - VALUE - 1 - LABEL - 2 - STATE)
+    values = spark.columns(headline.series, span, room)
+    picture = spark.rows(values, height, spark.ceiling(values, headline.unit))
+    indent = " " * (width - room - STATE - 2)
+    above = [Content.assemble(indent, (row, mark.style)) for row in picture[:-1]]
+    words = Content.assemble(
+        fit(headline.subsystem, NAME),
+        (fit(quantity(_current(headline), headline.unit), VALUE, right=True), "bold"),
+        " ",
+        (fit(headline.label, LABEL), "$text-muted"),
+        (picture[-1], mark.style),
+        "  ",
+        mark.content(STATE),
+    )
+    blank = [Content("")] if scale > 1 else []
+    return [*above, words, *blank]
+
+
+def _current(headline: Headline) -> float:
+    return next((value for value in reversed(headline.series.values) if math.isfinite(value)), math.nan)

@@ -1,0 +1,170 @@
+"""What the console reads, in the console's own words; `tui.live` is the one real source.
+
+Every method blocks and may be called from any one thread at a time; none is called from the thread that draws.
+Failures are HostsightErrors: their sentence is shown, the last good data stays on the screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from hostsight.timerange import TimeRange
+
+Phase = Literal["learning", "live", "no data"]
+Severity = Literal["info", "warning", "critical"]
+Direction = Literal["high", "low", "changed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Evenly spaced values: `values[i]` stands for `step_ns` from `start_ns + i * step_ns`; NaN is absent."""
+
+    start_ns: int = 0
+    step_ns: int = 1_000_000_000
+    values: Sequence[float] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HostStatus:
+    """`progress` runs from 0 to 1 while learning; `newest_ns` is the newest data, None where there is none."""
+
+    host: str
+    phase: Phase
+    progress: float
+    activity: str
+    newest_ns: int | None
+    model: str
+    open_episodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """What is going on, cheap enough to be read every second."""
+
+    hosts: tuple[HostStatus, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The one figure that stands for a subsystem."""
+
+    subsystem: str
+    label: str
+    unit: str
+    series: Series
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A row of the list; `closed_ns` is None while it is open."""
+
+    id: int
+    host: str
+    opened_ns: int
+    last_seen_ns: int
+    closed_ns: int | None
+    severity: Severity
+    score: float
+    confidence: float
+    subsystem: str
+    device: str
+    metric: str
+    summary: str
+
+    @property
+    def open(self) -> bool:
+        return self.closed_ns is None
+
+    @property
+    def end_ns(self) -> int:
+        return self.last_seen_ns if self.closed_ns is None else self.closed_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """How much of an episode a channel explains; expected and actual are in `unit`."""
+
+    subsystem: str
+    device: str
+    metric: str
+    share: float
+    expected: float | None
+    actual: float | None
+    unit: str
+    direction: Direction
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorVote:
+    name: str
+    tail_probability: float
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeDetail:
+    episode: Episode
+    attribution: tuple[Attribution, ...]
+    detectors: tuple[DetectorVote, ...]
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view of the SQL schema: its name, and (column, type) in order."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultColumn:
+    name: str
+    type: str
+    numeric: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Rows as text, column by column, None for NULL. `truncated`: the query has more rows than these."""
+
+    columns: tuple[ResultColumn, ...]
+    cells: tuple[tuple[str | None, ...], ...] = field(repr=False)
+    rows: int
+    truncated: bool
+    seconds: float
+
+
+class Query(Protocol):
+    """A running query."""
+
+    def wait(self) -> Result:
+        """Blocks until it ends; raises HostsightError when it failed, was refused or cancelled."""
+        ...
+
+    def cancel(self) -> None:
+        """Ends it soon; may be called from another thread, and more than once."""
+        ...
+
+
+class Source(Protocol):
+    def pulse(self) -> Pulse: ...
+
+    def headlines(self, host: str, span: TimeRange, points: int) -> Sequence[Headline]:
+        """One a subsystem that has data, in the order they are shown; about `points` values each."""
+        ...
+
+    def episodes(self, span: TimeRange) -> Sequence[Episode]:
+        """Those that touch `span`, newest first."""
+        ...
+
+    def episode(self, episode_id: int) -> EpisodeDetail: ...
+
+    def series(self, host: str, channel: Attribution, span: TimeRange, points: int) -> Series: ...
+
+    def views(self) -> Sequence[View]: ...
+
+    def query(self, text: str, rows: int) -> Query: ...
