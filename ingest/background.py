@@ -48,6 +48,11 @@ class BackgroundReader:
                 return Condition("failed", error=f"has not returned for {seconds:.0f} s")
         return self._condition
 
+    @property
+    def pending(self) -> bool:
+        """Whether a reading was asked for and has not been taken."""
+        return self._asked_ns is not None
+
     def poll(self, due: bool) -> Values | None:
         """Take the reading that has finished since the last call, if any; ask for one if `due`."""
         values = self._take()

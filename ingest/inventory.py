@@ -1,0 +1,124 @@
+"""What this machine is made of, by psutil: taken when somebody asks, never by the tick."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_SECTOR = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """A network interface. `speed_mbps` is 0 where the driver does not say."""
+
+    name: str
+    up: bool
+    speed_mbps: int
+    mtu: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A mounted file system on a device. Sizes are in bytes; None where it cannot be asked."""
+
+    path: str
+    device: str
+    kind: str
+    total_bytes: int | None
+    free_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A whole block device; `rotational` is None where the kernel does not say."""
+
+    name: str
+    size_bytes: int | None
+    rotational: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """`cores` is None where the kernel does not tell cores from threads."""
+
+    kernel: str
+    cpu_model: str
+    cpus: int
+    cores: int | None
+    memory_bytes: int
+    swap_bytes: int
+    processes: int
+    nics: tuple[Nic, ...]
+    mounts: tuple[Mount, ...]
+    disks: tuple[Disk, ...]
+
+
+def take_inventory() -> Inventory:
+    return Inventory(
+        kernel=platform.release(),
+        cpu_model=cpu_model(),
+        cpus=psutil.cpu_count() or 1,
+        cores=psutil.cpu_count(logical=False),
+        memory_bytes=psutil.virtual_memory().total,
+        swap_bytes=psutil.swap_memory().total,
+        processes=len(psutil.pids()),
+        nics=_nics(),
+        mounts=_mounts(),
+        disks=_disks(),
+    )
+
+
+def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """`model name` of the first CPU, or the architecture where the file has none (Arm)."""
+    try:
+        text = cpuinfo.read_text("utf-8", "replace")
+    except OSError:
+        return platform.machine()
+    for line in text.splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == "model name":
+            return " ".join(value.split())
+    return platform.machine()
+
+
+def _nics() -> tuple[Nic, ...]:
+    stats = sorted(psutil.net_if_stats().items())
+    return tuple(Nic(name, state.isup, state.speed, state.mtu) for name, state in stats)
+
+
+def _mounts() -> tuple[Mount, ...]:
+    mounts = []
+    for part in psutil.disk_partitions(all=False):
+        try:
+            usage = psutil.disk_usage(part.mountpoint)
+        except OSError:
+            mounts.append(Mount(part.mountpoint, part.device, part.fstype, None, None))
+        else:
+            mounts.append(Mount(part.mountpoint, part.device, part.fstype, usage.total, usage.free))
+    return tuple(mounts)
+
+
+def _disks(block: Path = Path("/sys/block")) -> tuple[Disk, ...]:
+    whole = sorted(name for name in psutil.disk_io_counters(perdisk=True) if (block / name).is_dir())
+    return tuple(_disk(block / name) for name in whole)
+
+
+def _disk(folder: Path) -> Disk:
+    sectors = _number(folder / "size")
+    rotational = _number(folder / "queue" / "rotational")
+    return Disk(
+        folder.name,
+        None if sectors is None else sectors * _SECTOR,
+        None if rotational is None else bool(rotational),
+    )
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text("ascii"))
+    except (OSError, ValueError):
+        return None

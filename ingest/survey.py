@@ -1,0 +1,193 @@
+"""One look at a host: every channel once (`sample`), and what can be collected here or not (`doctor`)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from hostsight.channel import SUBSYSTEMS, Kind, Subsystem
+from hostsight.clock import Clock, SystemClock
+from hostsight.settings import Settings
+from ingest.background import BackgroundReader
+from ingest.collector import Host, Metric, Slot
+from ingest.inventory import Inventory, take_inventory
+from ingest.reader import Condition, Reader
+from ingest.registry import enabled, subsystem_of
+from ingest.sampler import host_of
+
+PATIENCE_SECONDS = 5.0
+"""So long one collector may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRow:
+    """One channel's value, finite. kind `counter`: a raw, growing count, from a tree that stands still."""
+
+    subsystem: Subsystem
+    device: str
+    metric: str
+    value: float
+    unit: str
+    kind: Kind | Literal["counter"]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something this host could have but does not give. `remedy` is a command that would enable it, or empty."""
+
+    subsystem: Subsystem
+    what: str
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What `doctor` shows. `channels`: how many are collected, by subsystem."""
+
+    host: str
+    root: str
+    channels: dict[str, int]
+    collectors: dict[str, Condition]
+    findings: tuple[Finding, ...]
+    inventory: Inventory | None
+
+
+class _Probe:
+    """One collector, opened and read apart from the others, so that one that hangs costs PATIENCE_SECONDS."""
+
+    def __init__(self, reader: Reader, clock: Clock) -> None:
+        self.reader = reader
+        self.name = reader.collector.name
+        self.subsystem = subsystem_of(self.name)
+        self._background = BackgroundReader(reader, clock)
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        return self._background.slots
+
+    @property
+    def condition(self) -> Condition:
+        if self._background.pending:
+            return Condition("failed", error=f"did not return within {PATIENCE_SECONDS:.0f} s")
+        return self._background.condition
+
+    def raw(self) -> list[float]:
+        """The last reading before rates and scale; empty where there is none."""
+        if self._background.pending or self.condition.state != "ok":
+            return []
+        return [float(value) for value in self.reader.raw]
+
+    def absent(self) -> Sequence[tuple[str, str, str]]:
+        """What the collector says is missing; asked only when it is at rest."""
+        return () if self._background.pending else self.reader.collector.absent()
+
+    def ask(self) -> None:
+        self._background.poll(due=True)
+
+    def values(self) -> list[float]:
+        """The reading that `ask` began; empty where there is none."""
+        values = self._background.wait(PATIENCE_SECONDS)
+        return [] if values is None else [float(value) for value in values]
+
+    def close(self) -> None:
+        self._background.close()
+
+
+def sample_once(settings: Settings, *, interval: float = 0.2, clock: Clock | None = None) -> list[SampleRow]:
+    """Every channel that has a value now; rates between two readings `interval` seconds apart.
+
+    A captured tree is read once: its counters come as they are, in units instead of units per second.
+    """
+    clock = clock or SystemClock()
+    host = host_of(settings.agent)
+    with _probes(settings, host, clock) as probes:
+        _read(probes)
+        if host.live:
+            clock.sleep(interval)
+            return _distinct(row for probe, values in _read(probes) for row in _rows(probe.slots, values))
+        return _distinct(row for probe in probes for row in _frozen_rows(probe))
+
+
+def survey(settings: Settings, *, clock: Clock | None = None) -> Survey:
+    """Open and read every collector once, and say what is missing and why."""
+    host = host_of(settings.agent)
+    with _probes(settings, host, clock or SystemClock()) as probes:
+        _read(probes)
+        collected = Counter[str](slot.subsystem for probe in probes for slot in probe.slots)
+        return Survey(
+            host=settings.host,
+            root=str(host.root),
+            channels={name: collected[name] for name in SUBSYSTEMS if name != "agent"},
+            collectors={probe.name: probe.condition for probe in probes},
+            findings=tuple(finding for probe in probes for finding in _findings(probe)),
+            inventory=take_inventory() if host.live else None,
+        )
+
+
+@contextmanager
+def _probes(settings: Settings, host: Host, clock: Clock) -> Iterator[list[_Probe]]:
+    """Every enabled collector but those that measure the agent itself."""
+    chosen = [one for one in enabled(settings.agent.disabled) if subsystem_of(one.name) != "agent"]
+    probes = [_Probe(Reader(collector, host, clock), clock) for collector in chosen]
+    try:
+        yield probes
+    finally:
+        for probe in probes:
+            probe.close()
+
+
+def _read(probes: Sequence[_Probe]) -> list[tuple[_Probe, list[float]]]:
+    """One reading of each, all at the same time."""
+    for probe in probes:
+        probe.ask()
+    return [(probe, probe.values()) for probe in probes]
+
+
+def _rows(slots: Sequence[Slot], values: Sequence[float]) -> Iterator[SampleRow]:
+    for slot, value in zip(slots, values, strict=False):
+        metric = slot.metric
+        if math.isfinite(value):
+            yield SampleRow(
+                slot.subsystem, slot.device, metric.name, value, metric.unit, metric.kind, slot.source
+            )
+
+
+def _frozen_rows(probe: _Probe) -> Iterator[SampleRow]:
+    for slot, raw in zip(probe.slots, probe.raw(), strict=False):
+        metric = slot.metric
+        counter = metric.kind == "rate"
+        value, unit = _counted(raw, metric) if counter else (raw * metric.scale, metric.unit)
+        kind: Kind | Literal["counter"] = "counter" if counter else metric.kind
+        if math.isfinite(value):
+            yield SampleRow(slot.subsystem, slot.device, metric.name, value, unit, kind, slot.source)
+
+
+def _counted(raw: float, metric: Metric) -> tuple[float, str]:
+    """A counter's value and unit: what is stored as a share of time was counted as time."""
+    if metric.unit == "%":
+        return raw * metric.scale / 100, "s"
+    return raw * metric.scale, metric.unit.removesuffix("/s")
+
+
+def _distinct(rows: Iterable[SampleRow]) -> list[SampleRow]:
+    """A channel that two collectors give is shown once."""
+    first: dict[tuple[str, str, str], SampleRow] = {}
+    for row in rows:
+        first.setdefault((row.subsystem, row.device, row.metric), row)
+    return [*first.values()]
+
+
+def _findings(probe: _Probe) -> list[Finding]:
+    condition = probe.condition
+    if condition.state == "failed":
+        return [Finding(probe.subsystem, f"collector {probe.name}", f"failed: {condition.error}", "")]
+    listed = [Finding(probe.subsystem, *absent) for absent in probe.absent()]
+    if condition.state == "absent" and not listed:
+        return [Finding(probe.subsystem, condition.error, condition.reason, condition.remedy)]
+    return listed
