@@ -23,7 +23,7 @@ from hostsight.errors import CorruptError
 from hostsight.files import storage_error
 from hostsight.folders import DataFolder
 from hostsight.timerange import TimeRange
-from ingest.parquet import guarded, open_file, open_writer, write_beside
+from ingest.parquet import channel_slices, guarded, open_file, open_writer, write_beside, write_sliced
 from ingest.segment import quote_host, unquote_host
 from ingest.store import SAMPLES
 
@@ -258,7 +258,7 @@ def hour_of(folder: Path) -> int | None:
 def write_table(path: Path, table: pa.Table) -> None:
     def write(part: Path) -> None:
         with open_writer(part, table.schema) as writer:
-            writer.write_table(table, row_group_size=max(1, table.num_rows))
+            write_sliced(writer, table, channel_slices(table.num_rows))
 
     write_beside(path, write)
 

@@ -1,0 +1,133 @@
+"""Retention: what is too old, or too much, leaves the lake.
+
+Age counts from now, or from the newest sample where the clock runs ahead of it: a clock that is set far forward deletes
+nothing by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from hostsight.errors import CorruptError
+from hostsight.settings import RetentionSettings
+from ingest.lake import (
+    HOUR_NS,
+    KINDS,
+    Kind,
+    Lake,
+    LakeFile,
+    delete,
+    hour_of,
+    list_names,
+    read_table,
+    write_table,
+)
+from ingest.parquet import open_file
+
+THINNING = 10
+_THINNED = b"hostsight.thinned"
+_KEPT_HOURS = 2
+"""Hours that are never deleted for size: the live path writes there."""
+
+
+@dataclass(slots=True)
+class RetainReport:
+    """deleted: files; thinned: files of features that lost nine windows in ten; problems: damaged ones, set aside."""
+
+    deleted: int = 0
+    freed_bytes: int = 0
+    thinned: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def retain(lake: Lake, settings: RetentionSettings, now_ns: int) -> RetainReport:
+    """Delete by age, thin features, then delete the oldest hours while the lake is too large. Raises StorageError."""
+    report = RetainReport()
+    now_ns = _sensible(lake, now_ns)
+    ages: dict[Kind, int] = {
+        "samples": settings.samples.ns,
+        "features": max(settings.features.ns, settings.scores.ns),
+        "scores": settings.scores.ns,
+    }
+    for kind, age_ns in ages.items():
+        for folder in list(lake.hour_folders(kind)):
+            if _end(folder) <= now_ns - age_ns:
+                _empty(folder, report)
+    _thin_old(lake, now_ns - settings.features.ns, report)
+    _shrink(lake, settings.max_bytes, now_ns, report)
+    return report
+
+
+def _sensible(lake: Lake, now_ns: int) -> int:
+    newest = max((_end(folder) for kind in KINDS for folder in lake.hour_folders(kind)), default=now_ns)
+    return min(now_ns, newest)
+
+
+def _end(folder: Path) -> int:
+    return (hour_of(folder) or 0) + HOUR_NS
+
+
+def _empty(folder: Path, report: RetainReport) -> None:
+    """Delete an hour's folder with all in it, and its date's when that was the last one."""
+    for name in list_names(folder):
+        report.freed_bytes += delete(folder / name)
+        report.deleted += 1
+    for empty in (folder, folder.parent):
+        try:
+            empty.rmdir()
+        except OSError:
+            return
+
+
+def _thin_old(lake: Lake, before_ns: int, report: RetainReport) -> None:
+    for folder in lake.hour_folders("features"):
+        if _end(folder) <= before_ns:
+            for file in lake.folder_files("features", folder):
+                _thin(lake, file, report)
+
+
+def _thin(lake: Lake, file: LakeFile, report: RetainReport) -> None:
+    """Keep every tenth window of a file, by the windows' own stride; once."""
+    try:
+        with open_file(file.path) as opened:
+            if _THINNED in (opened.schema_arrow.metadata or {}):
+                return
+        table = read_table(file.path, None)
+    except FileNotFoundError:
+        return
+    except CorruptError as error:
+        lake.set_aside(file, error)
+        report.problems.append(str(error))
+        return
+    marked = {**(table.schema.metadata or {}), _THINNED: str(THINNING).encode()}
+    write_table(file.path, _every_tenth(table).replace_schema_metadata(marked))
+    report.thinned += 1
+
+
+def _every_tenth(table: pa.Table) -> pa.Table:
+    ends = table["window_end"].cast(pa.int64()).to_numpy()
+    strides = np.diff(np.unique(ends))
+    stride = int(strides.min()) if len(strides) else 1
+    return table.filter(pa.array(ends // stride % THINNING == 0))
+
+
+def _shrink(lake: Lake, max_bytes: int, now_ns: int, report: RetainReport) -> None:
+    """Delete hours, the oldest first; scores, which are small and what history is made of, only after all else."""
+    excess = lake.bytes() - max_bytes
+    hours = _hours_by_worth(lake, now_ns - _KEPT_HOURS * HOUR_NS)
+    while excess > 0 and (folder := next(hours, None)) is not None:
+        before = report.freed_bytes
+        _empty(folder, report)
+        excess -= report.freed_bytes - before
+
+
+def _hours_by_worth(lake: Lake, before_ns: int) -> Iterator[Path]:
+    kinds: tuple[tuple[Kind, ...], ...] = (("samples", "features"), ("scores",))
+    for group in kinds:
+        folders = [folder for kind in group for folder in lake.hour_folders(kind)]
+        yield from (folder for folder in sorted(folders, key=_end) if _end(folder) <= before_ns)
