@@ -1,22 +1,27 @@
-"""Which NUMA nodes there are and which CPUs belong to them, from /sys/devices/system/node."""
+"""Which NUMA nodes there are, which CPUs belong to them, and how counts of CPUs are shown on a host of this size."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from ingest.collector import Host
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.collector import Host, Values
 
 _NODES = "/sys/devices/system/node"
 _NODE = re.compile(r"node(\d+)")
+_LARGEST = 2**20
 
 
 def parse_list(text: str) -> Iterator[int]:
     """The numbers of a kernel list such as `0-3,8,10-11`; what is no number is passed over."""
     for part in text.strip().split(","):
         first, _, last = part.partition("-")
-        if first.isdigit() and (last or first).isdigit():
-            yield from range(int(first), int(last or first) + 1)
+        if first.isdecimal() and (last or first).isdecimal():
+            yield from range(int(first), min(int(last or first), _LARGEST) + 1)
 
 
 def nodes(host: Host) -> list[int]:
@@ -39,3 +44,34 @@ def cpu_nodes(host: Host) -> dict[int, int]:
             continue
         found.update(dict.fromkeys(parse_list(text), node))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How counts of single CPUs are shown: by CPU where there are few, by NUMA node where there are two or more.
+
+    `members` is float64[devices, cpus], 1 where a CPU belongs to a device.
+    """
+
+    devices: tuple[str, ...]
+    members: NDArray[np.float64]
+
+    def fold(self, counts: Values) -> Values:
+        """Sums of float64[..., cpus] over the CPUs of each device: float64[..., devices]."""
+        return np.asarray(counts @ self.members.T)
+
+
+def spread(host: Host, cpus: Sequence[int]) -> Spread:
+    """The devices that counts of `cpus`, in this order, are shown on."""
+    groups: dict[str, list[int]] = {}
+    if len(cpus) <= host.per_cpu_limit:
+        groups = {f"cpu{cpu}": [column] for column, cpu in enumerate(cpus)}
+    of_node = cpu_nodes(host)
+    if len(set(of_node.values())) > 1:
+        for column, cpu in enumerate(cpus):
+            if cpu in of_node:
+                groups.setdefault(f"node{of_node[cpu]}", []).append(column)
+    members = np.zeros((len(groups), len(cpus)))
+    for row, columns in enumerate(groups.values()):
+        members[row, columns] = 1.0
+    return Spread(tuple(groups), members)

@@ -1,0 +1,156 @@
+"""Interrupts by device, by CPU and by NUMA node, and the kernel's own kinds, from /proc/interrupts.
+
+Counters of 32 bits for each row and CPU. A device that has never interrupted is left out until it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hostsight.channel import WHOLE_HOST
+from hostsight.errors import NoDataError
+from ingest.collector import Host, Metric, Slot, Tier, Values
+from ingest.collectors.irq_devices import IrqDevice, irq_devices
+from ingest.collectors.irq_table import IrqTable
+from ingest.collectors.pci import pci_devices
+from ingest.collectors.tables import LIVE, why
+from ingest.collectors.topology import Spread, cpu_nodes, spread
+
+_PATH = "/proc/interrupts"
+
+
+def _interrupts(name: str, meaning: str, unit: str = "interrupts/s") -> Metric:
+    return Metric(f"{name}_per_s", unit, "rate", meaning, wrap=32)
+
+
+ALL = _interrupts("interrupts", "interrupts of the device, or taken by the CPU or the node's CPUs")
+OWN_NODE = _interrupts("own_node_interrupts", "interrupts of the device that CPUs of its own NUMA node took")
+_KINDS: dict[str, Metric] = {
+    "Local timer interrupts": _interrupts("local_timer_interrupts", "ticks of the CPUs' own timers"),
+    "Rescheduling interrupts": _interrupts("rescheduling_interrupts", "requests to another CPU to schedule"),
+    "Function call interrupts": _interrupts(
+        "function_call_interrupts", "requests to another CPU to run a function"
+    ),
+    "TLB shootdowns": _interrupts("tlb_shootdowns", "requests to another CPU to forget address translations"),
+    "IRQ work interrupts": _interrupts("irq_work_interrupts", "work deferred to a hard interrupt"),
+    "Non-maskable interrupts": _interrupts("non_maskable_interrupts", "profiling, watchdogs, faults"),
+    "Performance monitoring interrupts": _interrupts(
+        "performance_interrupts", "overflows of performance counters"
+    ),
+    "Thermal event interrupts": _interrupts(
+        "thermal_interrupts", "CPUs that began or ceased to throttle for heat", "events/s"
+    ),
+    "Machine check exceptions": _interrupts("machine_checks", "hardware errors", "errors/s"),
+    "Machine check polls": _interrupts("machine_check_polls", "looks for corrected hardware errors"),
+    "Deferred Error APIC interrupts": _interrupts(
+        "deferred_errors", "uncorrected errors that were put off", "errors/s"
+    ),
+    "Threshold APIC interrupts": _interrupts(
+        "error_thresholds", "corrected errors that passed a limit", "errors/s"
+    ),
+    "Spurious interrupts": _interrupts("spurious_interrupts", "interrupts that nothing had raised"),
+    "Hypervisor callback interrupts": _interrupts("hypervisor_interrupts", "messages of the hypervisor"),
+    "ERR": _interrupts("interrupt_errors", "bad interrupt vectors", "errors/s"),
+}
+
+
+class InterruptsCollector:
+    name: ClassVar[str] = "interrupts"
+    tier: ClassVar[Tier] = Tier.SLOW
+    metrics: ClassVar[tuple[Metric, ...]] = (ALL, OWN_NODE, *_KINDS.values())
+
+    def __init__(self) -> None:
+        self._table: IrqTable | None = None
+        self._layout = _Layout((), (), (), Spread((), np.empty((0, 0))), frozenset(), np.empty(0, np.intp))
+
+    def open(self, host: Host) -> Sequence[Slot]:
+        table = IrqTable(host.path(_PATH))
+        try:
+            table.open()
+        except OSError as error:
+            raise NoDataError(f"{_PATH} cannot be read", why(error)) from error
+        if not table.cpus or not table.rows:
+            raise NoDataError(f"{_PATH} shows no CPU", "not supported")
+        self._table, self._layout = table, _lay_out(host, table)
+        return self._layout.slots()
+
+    def read(self, out: Values) -> bool:
+        if self._table is None or not self._table.read():
+            return False
+        return self._layout.fill(self._table.counts, out)
+
+    def absent(self) -> Sequence[tuple[str, str, str]]:
+        return ()
+
+    def close(self) -> None:
+        self._table = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """What is made of the rows. `own` pairs a device with the columns of the CPUs on its node."""
+
+    devices: tuple[IrqDevice, ...]
+    own: tuple[tuple[IrqDevice, NDArray[np.intp]], ...]
+    kinds: tuple[tuple[int, Metric], ...]
+    cpus: Spread
+    quiet: frozenset[int]
+    summed: NDArray[np.intp]
+
+    def slots(self) -> list[Slot]:
+        named = [
+            *((device.name, ALL) for device in self.devices),
+            *((device.name, OWN_NODE) for device, _ in self.own),
+            *((WHOLE_HOST, metric) for _, metric in self.kinds),
+            *((device, ALL) for device in self.cpus.devices),
+        ]
+        return [Slot("cpu", device, metric, LIVE, _PATH) for device, metric in named]
+
+    def fill(self, counts: Values, out: Values) -> bool:
+        """Lay `counts` (float64[rows, cpus]) out in the order of `slots`; False where a quiet device has begun."""
+        rows = counts.sum(axis=1)
+        out[:] = [
+            *(rows[list(device.rows)].sum() for device in self.devices),
+            *(counts[list(device.rows)][:, columns].sum() for device, columns in self.own),
+            *(rows[at] for at, _ in self.kinds),
+            *self.cpus.fold(counts[self.summed].sum(axis=0)),
+        ]
+        return not any(rows[at] > 0 for at in self.quiet)
+
+
+def _lay_out(host: Host, table: IrqTable) -> _Layout:
+    totals = np.nan_to_num(table.counts.sum(axis=1))
+    found = irq_devices(table.rows, pci_devices(host))
+    active = [device for device in found if totals[list(device.rows)].sum() > 0]
+    busiest = sorted(active, key=lambda device: -totals[list(device.rows)].sum())[: host.device_limit]
+    shown = tuple(device for device in active if device in busiest)
+    return _Layout(
+        shown,
+        tuple(_on_own_nodes(shown, cpu_nodes(host), table.cpus)),
+        tuple(_kinds(table)),
+        spread(host, table.cpus),
+        frozenset(at for device in found if device not in active for at in device.rows),
+        np.flatnonzero([row.by_cpu for row in table.rows]),
+    )
+
+
+def _on_own_nodes(
+    devices: Sequence[IrqDevice], nodes: Mapping[int, int], cpus: Sequence[int]
+) -> Iterator[tuple[IrqDevice, NDArray[np.intp]]]:
+    """Devices whose node is known and has CPUs, on hosts with several nodes."""
+    for device in devices:
+        columns = np.flatnonzero([nodes.get(cpu) == device.node for cpu in cpus])
+        if device.node is not None and len(set(nodes.values())) > 1 and len(columns):
+            yield device, columns
+
+
+def _kinds(table: IrqTable) -> Iterator[tuple[int, Metric]]:
+    for at, row in enumerate(table.rows):
+        metric = _KINDS.get(row.description) or _KINDS.get(row.label)
+        if metric is not None and not row.label.isdecimal():
+            yield at, metric

@@ -1,0 +1,84 @@
+"""Speed and state of network links, from /sys/class/net; Documentation/ABI/testing/sysfs-class-net.
+
+Asking a driver for its speed takes the kernel's network lock and may wait, so this is read in the background.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from hostsight.errors import NoDataError
+from ingest.collector import Host, Metric, Slot, Tier, Values
+from ingest.collectors.network import is_hardware
+from ingest.collectors.tables import LIVE, number
+from ingest.kept_file import KeptFile
+
+_FOLDER = "/sys/class/net"
+_BYTES_OF_MEGABITS = 125_000.0
+_FILES: dict[str, Metric] = {
+    "carrier": Metric("link_up", "1", "state", "1 where the link is up, 0 where it is down"),
+    "speed": Metric(
+        "link_speed_bytes_per_s",
+        "B/s",
+        "gauge",
+        "what the link can carry one way, as negotiated",
+        scale=_BYTES_OF_MEGABITS,
+    ),
+    "carrier_changes": Metric("link_changes_per_s", "errors/s", "rate", "times the link went up or down"),
+}
+
+
+class LinkCollector:
+    name: ClassVar[str] = "link"
+    tier: ClassVar[Tier] = Tier.MEDIUM
+    background: ClassVar[bool] = True
+    metrics: ClassVar[tuple[Metric, ...]] = tuple(_FILES.values())
+
+    def __init__(self) -> None:
+        self._files: list[KeptFile] = []
+
+    def open(self, host: Host) -> Sequence[Slot]:
+        self.close()
+        slots = list(_slots(host))[: host.device_limit * len(_FILES)]
+        if not slots:
+            raise NoDataError(f"{_FOLDER} shows no hardware interface")
+        self._files = [KeptFile(host.path(slot.source)) for slot in slots]
+        return slots
+
+    def read(self, out: Values) -> bool:
+        out[:] = [_value(file) for file in self._files]
+        return True
+
+    def absent(self) -> Sequence[tuple[str, str, str]]:
+        return ()
+
+    def close(self) -> None:
+        for file in self._files:
+            file.close()
+        self._files = []
+
+
+def _slots(host: Host) -> Iterator[Slot]:
+    """Interfaces of real hardware; what the driver does not know is absent."""
+    try:
+        names = sorted(entry.name for entry in host.path(_FOLDER).iterdir())
+    except OSError:
+        return
+    for interface in names:
+        if is_hardware(host, interface):
+            for file, metric in _FILES.items():
+                path = f"{_FOLDER}/{interface}/{file}"
+                if host.path(path).is_file():
+                    yield Slot("network", interface, metric, LIVE, path)
+
+
+def _value(file: KeptFile) -> float:
+    """An interface that is down gives an error or a speed of -1: absent."""
+    try:
+        value = number(file.read())
+    except OSError:
+        return np.nan
+    return value if value >= 0 else np.nan

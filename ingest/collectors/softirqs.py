@@ -1,0 +1,64 @@
+"""Deferred interrupt work by type and CPU, from /proc/softirqs. Counters of 32 bits."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+import numpy as np
+
+from hostsight.channel import Subsystem
+from ingest.collector import Metric
+from ingest.collectors.percpu import Counts, CpuMetric, PerCpuCollector
+from ingest.collectors.tables import numbers
+
+
+def _softirqs(name: str, meaning: str, *, by_cpu: bool = False) -> CpuMetric:
+    metric = Metric(f"{name}_softirqs_per_s", "interrupts/s", "rate", meaning, wrap=32)
+    return CpuMetric(metric, by_cpu=by_cpu)
+
+
+_TYPES: dict[bytes, CpuMetric] = {
+    b"HI": _softirqs("high_priority", "high-priority tasklets"),
+    b"TIMER": _softirqs("timer", "expired timers"),
+    b"NET_TX": _softirqs("net_tx", "packets to be sent", by_cpu=True),
+    b"NET_RX": _softirqs("net_rx", "packets to be received", by_cpu=True),
+    b"BLOCK": _softirqs("block", "finished block requests", by_cpu=True),
+    b"IRQ_POLL": _softirqs("irq_poll", "polled block devices"),
+    b"TASKLET": _softirqs("tasklet", "tasklets"),
+    b"SCHED": _softirqs("sched", "load balancing between CPUs"),
+    b"HRTIMER": _softirqs("hrtimer", "expired high-resolution timers"),
+    b"RCU": _softirqs("rcu", "memory to be freed once no CPU reads it"),
+}
+_TOTAL = CpuMetric(
+    Metric("softirqs_per_s", "interrupts/s", "rate", "deferred interrupt work of all types", wrap=32),
+    on_host=False,
+)
+_CPU = re.compile(rb"CPU(\d{1,6})")
+
+
+class SoftirqsCollector(PerCpuCollector):
+    """The host's total of all types is the `cpu` collector's: /proc/stat has it."""
+
+    name: ClassVar[str] = "softirqs"
+    metrics: ClassVar[tuple[Metric, ...]] = tuple(column.metric for column in (*_TYPES.values(), _TOTAL))
+    subsystem: ClassVar[Subsystem] = "cpu"
+    path: ClassVar[str] = "/proc/softirqs"
+    columns: ClassVar[tuple[CpuMetric, ...]] = (*_TYPES.values(), _TOTAL)
+
+    def parse(self, content: bytes) -> Counts:
+        header, _, body = content.partition(b"\n")
+        cpus = tuple(int(found) for found in _CPU.findall(header))
+        rows = {}
+        for line in body.splitlines():
+            label, _, rest = line.partition(b":")
+            rows[label.strip()] = _row(rest, len(cpus))
+        missing = np.full(len(cpus), np.nan)
+        values = [rows.get(label, missing) for label in _TYPES]
+        total = np.sum(list(rows.values()) or [missing], axis=0)
+        return Counts(cpus, np.stack([*values, total]))
+
+
+def _row(text: bytes, width: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    words = text.split()
+    return numbers(words) if len(words) == width else np.full(width, np.nan)
