@@ -2,14 +2,46 @@
 
 from __future__ import annotations
 
-from hostsight.clock import Clock
+import sqlite3
+
+from ingest.retention import retain
+
+from hostsight.clock import SECOND_NS, Clock
 from hostsight.folders import DataFolder
-from hostsight.settings import Settings
+from hostsight.settings import RetentionSettings
+from ingest.compaction import compact
+from ingest.lake import Lake
+from jobs.boundary import run_job
+from jobs.runs import prune_runs
+from jobs.schedule import COMPACT, RETAIN
+
+RUNS_KEPT_NS = 7 * 86_400 * SECOND_NS
+"""Age at which the record of a run is deleted."""
 
 
 def compact_lake(data: DataFolder, clock: Clock) -> None:
-    pass
+    """Items are files merged."""
+    run_job(data, clock, COMPACT, lambda _: compact(Lake(data), clock.wall_ns()).merged)
 
 
-def retain_lake(settings: Settings, data: DataFolder, clock: Clock) -> None:
-    pass
+def retain_lake(settings: RetentionSettings, data: DataFolder, clock: Clock) -> None:
+    """Items are what was deleted: files, episodes and records of runs."""
+
+    def body(connection: sqlite3.Connection) -> int:
+        now_ns = clock.wall_ns()
+        report = retain(Lake(data), settings, now_ns)
+        return (
+            report.deleted
+            + prune_episodes(connection, now_ns - settings.scores.ns)
+            + prune_runs(connection, now_ns - RUNS_KEPT_NS)
+        )
+
+    run_job(data, clock, RETAIN, body)
+
+
+def prune_episodes(connection: sqlite3.Connection, before_ns: int) -> int:
+    """Delete closed episodes that were last seen before `before_ns`, with their attributions."""
+    cursor = connection.execute(
+        "DELETE FROM episodes WHERE state = 'closed' AND last_seen_ns < ?", (before_ns,)
+    )
+    return cursor.rowcount

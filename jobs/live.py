@@ -9,9 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import sys
 import time
-import traceback
 
 import psutil
 
@@ -20,6 +18,7 @@ from hostsight.errors import HostsightError
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
 from ingest.store import Store
+from jobs.boundary import tell
 from jobs.materialise import Materialiser
 from jobs.progress import Progress, write_progress
 from jobs.runs import Run, count_items, finish_run, start_run
@@ -72,7 +71,7 @@ class LiveJob:
         self._retry_ns = self._clock.monotonic_ns() + round(RETRY_SECONDS * SECOND_NS)
         words = sentence(error)
         if words != self._error:
-            _tell(words, error)
+            tell(error)
         self._error = words
         with contextlib.suppress(sqlite3.Error):  # where it cannot be recorded, the report still says it
             self._end_run(words)
@@ -104,12 +103,6 @@ class LiveJob:
             self._materialiser.close()
         if self._connection is not None:
             self._connection.close()
-
-
-def _tell(words: str, error: Exception) -> None:
-    if not isinstance(error, (HostsightError, sqlite3.Error)):
-        traceback.print_exception(error, file=sys.stderr)
-    print(f"hostsight serve: {words}", file=sys.stderr, flush=True)
 
 
 def _same_failure(connection: sqlite3.Connection, error: str) -> Run | None:

@@ -44,8 +44,8 @@ def run_refit(settings: Settings, data: DataFolder, host: str, why: Why) -> Refi
         end_ns = position(connection, MATERIALISE, host)
         if end_ns is None:
             raise ModelError(f"host {host} has no windows yet; let the agent and the jobs run first")
-        span = TimeRange(max(0, end_ns - settings.detect.train_span.ns), end_ns)
         lake = Lake(data)
+        span = held(lake, host, TimeRange(max(0, end_ns - settings.detect.train_span.ns), end_ns))
         learner = Learner(known_channels(connection, host), settings.detect, settings.window)
         training = read_training(
             lambda part: lake.read("features", host, part, FEATURES),
@@ -56,6 +56,14 @@ def run_refit(settings: Settings, data: DataFolder, host: str, why: Why) -> Refi
         return refit(ModelStore(data, connection, settings.window), host, training, learner, REASONS[why])
     finally:
         connection.close()
+
+
+def held(lake: Lake, host: str, span: TimeRange) -> TimeRange:
+    """The part of `span` from which on the lake has features."""
+    start_ns = min(
+        (file.span.start_ns for file in lake.files("features", host=host, span=span)), default=span.end_ns
+    )
+    return TimeRange(max(span.start_ns, start_ns), span.end_ns)
 
 
 def quarantined(

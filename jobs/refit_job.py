@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import subprocess
-import sys
 import threading
 
 import msgspec
@@ -14,11 +13,11 @@ from hostsight.errors import HostsightError, ModelError
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
 from jobs import child
+from jobs.boundary import tell
 from jobs.environment import settings_environment
 from jobs.requests import Request, done, oldest
 from jobs.runs import LONGEST_REFIT_NS, mark_lost, recorded
 from jobs.schedule import REFIT
-from jobs.sentences import sentence
 from jobs.service import describe_exit
 from migrations import open_state
 from models.refit import Refit
@@ -58,7 +57,7 @@ class RefitJob:
             finally:
                 connection.close()
         except (HostsightError, sqlite3.Error) as error:
-            _tell(error)
+            tell(error)
             return 0
 
     def _run_requests(self, connection: sqlite3.Connection) -> int:
@@ -70,8 +69,8 @@ class RefitJob:
             except Stopped:
                 mark_lost(connection, REFIT)
                 return tried
-            except HostsightError as error:
-                _tell(error)
+            except Exception as error:  # noqa: BLE001  # recorded; the next request has its turn
+                tell(error)
             done(connection, request)
             tried += 1
         return tried
@@ -109,7 +108,3 @@ class RefitJob:
             if self._clock.monotonic_ns() > limit_ns:
                 process.kill()
                 raise ModelError("the refit took over an hour and was stopped; lower [detect] train_windows")
-
-
-def _tell(error: Exception) -> None:
-    print(f"hostsight serve: {sentence(error)}", file=sys.stderr, flush=True)

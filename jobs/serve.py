@@ -22,13 +22,15 @@ from hostsight.files import locked
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
 from ingest.embedded import EmbeddedStore
+from ingest.lake import Lake
 from ingest.store import Store
 from jobs.housekeeping import compact_lake, retain_lake
 from jobs.live import LiveJob
 from jobs.nightly import ask_nightly
 from jobs.refit_job import RefitJob
 from jobs.runs import mark_lost
-from jobs.schedule import COMPACT, REFIT, RETAIN, Schedule, schedules
+from jobs.schedule import COMPACT, MATERIALISE, REFIT, RETAIN, Schedule, schedules
+from jobs.watermarks import positions
 from migrations import open_state
 
 POLL_SECONDS = 0.2
@@ -74,9 +76,12 @@ def open_store(name: str, settings: Settings, data: DataFolder) -> Store:
 
 
 def _recover(data: DataFolder) -> None:
+    """Before any job runs: what a killed pipeline left is marked as lost, its uncommitted files go."""
     connection = open_state(data.state_db)
     try:
         mark_lost(connection)
+        for host, position_ns in positions(connection, MATERIALISE).items():
+            Lake(data).discard_from(host, position_ns)
     finally:
         connection.close()
 
@@ -115,9 +120,9 @@ class _Pipeline:
         add(self._live.run, _every(POLL_SECONDS), id="materialise", executor="materialise")
         add(self._refit.run, _every(REQUEST_SECONDS), id="requests", executor=REFIT)
         nightly = (settings, data, clock)
-        add(ask_nightly, _cron(table[REFIT]), nightly, id=REFIT, executor="nightly", next_run_time=_now())
-        add(compact_lake, _cron(table[COMPACT]), (data, clock), id=COMPACT, executor=COMPACT)
-        add(retain_lake, _cron(table[RETAIN]), (settings, data, clock), id=RETAIN, executor=RETAIN)
+        add(ask_nightly, cron(table[REFIT]), nightly, id=REFIT, executor="nightly", next_run_time=_now())
+        add(compact_lake, cron(table[COMPACT]), (data, clock), id=COMPACT, executor=COMPACT)
+        add(retain_lake, cron(table[RETAIN]), (settings.retention, data, clock), id=RETAIN, executor=RETAIN)
 
     def start(self) -> None:
         self._scheduler.start()
@@ -143,7 +148,7 @@ def _every(seconds: float) -> IntervalTrigger:
     return IntervalTrigger(seconds=seconds, timezone=UTC)
 
 
-def _cron(schedule: Schedule) -> CronTrigger:
+def cron(schedule: Schedule) -> CronTrigger:
     """The trigger of a schedule that divides a minute, an hour or a day."""
     hour, rest = divmod(schedule.offset_seconds, 3600)
     minute, second = divmod(rest, 60)
