@@ -10,10 +10,18 @@ from ingest.collector import Collector
 from ingest.collectors.agent import AgentCollector, TicksCollector
 from ingest.collectors.cpu import CpuCollector, LoadCollector
 from ingest.collectors.frequency import FrequencyCollector
+from ingest.collectors.hugepages import HugepagesCollector
+from ingest.collectors.interrupts import InterruptsCollector
+from ingest.collectors.link import LinkCollector
 from ingest.collectors.memory import MemoryCollector
+from ingest.collectors.network import NetworkCollector
 from ingest.collectors.numa import NumaCollector
 from ingest.collectors.pressure import PressureCollector
+from ingest.collectors.schedstat import SchedstatCollector
 from ingest.collectors.sockstat import SockstatCollector
+from ingest.collectors.softirqs import SoftirqsCollector
+from ingest.collectors.softnet import SoftnetCollector
+from ingest.collectors.storage import StorageCollector
 from ingest.collectors.tcp import TcpCollector
 from ingest.collectors.vmstat import VmstatCollector
 
@@ -22,11 +30,19 @@ _COLLECTORS: tuple[tuple[Subsystem, type[Collector]], ...] = (
     ("cpu", LoadCollector),
     ("cpu", FrequencyCollector),
     ("cpu", PressureCollector),
+    ("cpu", SchedstatCollector),
+    ("cpu", InterruptsCollector),
+    ("cpu", SoftirqsCollector),
     ("memory", MemoryCollector),
     ("memory", VmstatCollector),
     ("memory", NumaCollector),
+    ("memory", HugepagesCollector),
+    ("network", NetworkCollector),
+    ("network", LinkCollector),
+    ("network", SoftnetCollector),
     ("network", TcpCollector),
     ("network", SockstatCollector),
+    ("storage", StorageCollector),
     ("agent", TicksCollector),
     ("agent", AgentCollector),
 )
