@@ -13,10 +13,11 @@ from hostsight.errors import nearest
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the main help. The command is `command` in `cli.commands.<name>`."""
+    """One line of the main help. The command is `command` in `module`, otherwise in `cli.commands.<name>`."""
 
     heading: str
     summary: str
+    module: str = ""
 
 
 class LazyGroup(click.Group):
@@ -30,9 +31,10 @@ class LazyGroup(click.Group):
         return list(self.entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.entries:
+        entry = self.entries.get(cmd_name)
+        if entry is None:
             return None
-        command: click.Command = import_module(f"cli.commands.{cmd_name}").command
+        command: click.Command = import_module(entry.module or f"cli.commands.{cmd_name}").command
         return command
 
     def resolve_command(

@@ -35,7 +35,7 @@ ENTRIES = {
     "sql": Entry(_LOOK, "One read-only SQL statement over everything collected."),
     "refit": Entry(_MODELS, "Learn the baseline again from recent telemetry."),
     "models": Entry(_MODELS, "List models, show one, return to an earlier one."),
-    "bench": Entry(_MORE, "Measure hostsight itself on this machine, as JSON."),
+    "bench": Entry(_MORE, "Measure hostsight itself on this machine, as JSON.", "bench.command"),
     "completion": Entry(_MORE, "Print the shell completion script."),
 }
 

@@ -11,7 +11,6 @@ import click
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
 _UNLIMITED = 10_000
@@ -60,26 +59,51 @@ def console(*, stderr: bool = False) -> Console:
     return Console(file=stream, width=width, markup=False, highlight=False, emoji=False, soft_wrap=False)
 
 
-def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
-    """An empty table; the columns in `numbers` are set right. Long cells fold, so nothing is cut off."""
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    numbers: Sequence[str] = (),
+    prose: Sequence[str] = (),
+) -> None:
+    """Print a table; None is empty, and a cell that is no rich Text is made `safe`.
+
+    The columns in `numbers` are set right. Where the width is too small, cells of `prose` columns fold before any other
+    does; nothing is ever cut off.
+    """
     from rich import box
     from rich.table import Table
 
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for column in columns:
-        made.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
-    return made
+    made = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True, header_style="bold"
+    )
+    cells = [[_text(cell) for cell in row] for row in rows]
+    screen = console()
+    widths = [
+        max([len(name), *(row[index].cell_len for row in cells)]) if name not in prose else _PROSE
+        for index, name in enumerate(columns)
+    ]
+    fits = sum(widths) + _GAP * len(widths) <= screen.width
+    for name in columns:
+        made.add_column(
+            name,
+            justify="right" if name in numbers else "left",
+            overflow="fold",
+            no_wrap=fits and name not in prose,
+        )
+    for row in cells:
+        made.add_row(*row)
+    screen.print(made)
 
 
-def print_table(made: Table, rows: Iterable[Sequence[object]]) -> None:
-    """Fill `made` and print it; None is empty, and a cell that is no rich Text is made `safe`."""
+_PROSE = 10
+_GAP = 2
+
+
+def _text(cell: object) -> Text:
     from rich.text import Text
 
-    for row in rows:
-        made.add_row(
-            *(cell if isinstance(cell, Text) else safe("" if cell is None else cell) for cell in row)
-        )
-    console().print(made)
+    return cell if isinstance(cell, Text) else Text(safe("" if cell is None else cell))
 
 
 _SEVERITIES = {"info": ("·", "cyan"), "warning": ("!", "yellow"), "critical": ("‼", "bold red")}

@@ -38,12 +38,12 @@ def write_json(table: pa.Table) -> None:
 
 def write_table(table: pa.Table) -> None:
     from cli.output import print_table
-    from cli.output import table as empty_table
 
     numbers = [field.name for field in table.schema if _is_number(field.type)]
     print_table(
-        empty_table(*table.column_names, numbers=numbers),
+        table.column_names,
         ([_cell(value) for value in row] for row in rows(table)),
+        numbers=numbers,
     )
 
 

@@ -54,21 +54,12 @@ def command(since: tuple[int, int], host: str | None, as_json: bool) -> None:
 
 
 def _show(episodes: Sequence[Episode]) -> None:
-    from cli.output import print_table, severity, table
+    from cli.output import print_table, severity
     from cli.text import percent
     from hostsight.clock import iso
 
     print_table(
-        table(
-            "id",
-            "host",
-            "severity",
-            "opened",
-            "lasted",
-            "confidence",
-            "summary",
-            numbers=("id", "confidence"),
-        ),
+        ("id", "host", "severity", "opened", "lasted", "confidence", "summary"),
         (
             (
                 episode.id,
@@ -81,6 +72,8 @@ def _show(episodes: Sequence[Episode]) -> None:
             )
             for episode in episodes
         ),
+        numbers=("id", "confidence"),
+        prose=("summary",),
     )
 
 

@@ -60,20 +60,11 @@ def _show(detail: EpisodeDetail) -> None:
 
 
 def _show_attribution(detail: EpisodeDetail) -> None:
-    from cli.output import narrate, print_table, table
+    from cli.output import narrate, print_table
     from cli.text import percent, quantity
 
     print_table(
-        table(
-            "share",
-            "subsystem",
-            "device",
-            "metric",
-            "expected",
-            "actual",
-            "",
-            numbers=("share", "expected", "actual"),
-        ),
+        ("share", "subsystem", "device", "metric", "expected", "actual", ""),
         (
             (
                 percent(item.share),
@@ -86,6 +77,7 @@ def _show_attribution(detail: EpisodeDetail) -> None:
             )
             for item in detail.attribution[:SHOWN]
         ),
+        numbers=("share", "expected", "actual"),
     )
     rest = detail.attribution[SHOWN:]
     if rest:
@@ -96,11 +88,10 @@ def _show_attribution(detail: EpisodeDetail) -> None:
 
 
 def _show_detectors(detail: EpisodeDetail) -> None:
-    from cli.output import print_table, table
+    from cli.output import print_table
 
     print_table(
-        table(
-            "detector", "tail probability", "anomalous below", numbers=("tail probability", "anomalous below")
-        ),
+        ("detector", "tail probability", "anomalous below"),
         ((item.name, f"{item.tail_probability:.2g}", f"{item.threshold:.2g}") for item in detail.detectors),
+        numbers=("tail probability", "anomalous below"),
     )

@@ -59,22 +59,12 @@ def list_models(host: str | None, as_json: bool) -> None:
 
 
 def _show_rows(rows: Sequence[ModelRow]) -> None:
-    from cli.output import print_table, table
+    from cli.output import print_table
     from cli.text import rough_duration
     from hostsight.clock import SECOND_NS, iso
 
     print_table(
-        table(
-            "model",
-            "host",
-            "state",
-            "learnt up to",
-            "from",
-            "windows",
-            "channels",
-            "why",
-            numbers=("windows", "channels"),
-        ),
+        ("model", "host", "state", "learnt up to", "from", "windows", "channels", "why"),
         (
             (
                 row.model,
@@ -88,6 +78,8 @@ def _show_rows(rows: Sequence[ModelRow]) -> None:
             )
             for row in rows
         ),
+        numbers=("windows", "channels"),
+        prose=("why",),
     )
 
 

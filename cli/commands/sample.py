@@ -34,9 +34,14 @@ def command(root: str | None, as_json: bool) -> None:
 
         print_json(rows)
         return
-    from cli.output import print_table, table
+    from cli.output import print_table
 
     print_table(
-        table("subsystem", "device", "metric", "value", "unit", "kind", "source", numbers=("value",)),
-        ((r.subsystem, r.device, r.metric, f"{r.value:.6g}", r.unit, r.kind, r.source) for r in rows),
+        ("channel", "value", "unit", "source"),
+        (
+            (f"{row.subsystem} {row.device} {row.metric}", f"{row.value:.6g}", row.unit, row.source)
+            for row in rows
+        ),
+        numbers=("value",),
+        prose=("source",),
     )

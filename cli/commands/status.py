@@ -102,22 +102,14 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
 
 
 def _show_hosts(status: Status) -> None:
-    from cli.output import print_table, table
+    from cli.output import print_table
     from cli.text import percent, rough_duration
 
     if not status.hosts:
         return
     click.echo()
     print_table(
-        table(
-            "host",
-            "phase",
-            "lag",
-            "windows",
-            "open episodes",
-            "activity",
-            numbers=("windows", "open episodes"),
-        ),
+        ("host", "phase", "lag", "windows", "open episodes", "activity"),
         (
             (
                 host.host,
@@ -129,16 +121,18 @@ def _show_hosts(status: Status) -> None:
             )
             for host in status.hosts
         ),
+        numbers=("windows", "open episodes"),
+        prose=("activity",),
     )
 
 
 def _show_jobs(status: Status) -> None:
-    from cli.output import print_table, table
+    from cli.output import print_table
     from cli.text import rough_duration
 
     click.echo()
     print_table(
-        table("job", "state", "last run", "took", "next", "error"),
+        ("job", "state", "last run", "took", "next", "error"),
         (
             (
                 job.job,
@@ -150,17 +144,19 @@ def _show_jobs(status: Status) -> None:
             )
             for job in status.jobs
         ),
+        prose=("error",),
     )
 
 
 def _show_collectors(status: Status) -> None:
     """Those that give nothing; `doctor` tells more."""
-    from cli.output import print_table, table
+    from cli.output import print_table
 
     silent = [one for one in status.agent.collectors if one.state != "ok"]
     if silent:
         click.echo()
         print_table(
-            table("collector", "state", "why"),
+            ("collector", "state", "why"),
             ((one.name, one.state, one.error or one.reason) for one in silent),
+            prose=("why",),
         )
