@@ -18,6 +18,7 @@ from ingest.kept_file import KeptFile
 
 _FOLDER = "/sys/class/net"
 _BYTES_OF_MEGABITS = 125_000.0
+_UNKNOWN = 2**32 - 1
 _FILES: dict[str, Metric] = {
     "carrier": Metric("link_up", "1", "state", "1 where the link is up, 0 where it is down"),
     "speed": Metric(
@@ -39,6 +40,8 @@ class LinkCollector:
 
     def __init__(self) -> None:
         self._files: list[KeptFile] = []
+        self._host: Host | None = None
+        self._interfaces: list[str] = []
 
     def open(self, host: Host) -> Sequence[Slot]:
         self.close()
@@ -46,9 +49,12 @@ class LinkCollector:
         if not slots:
             raise NoDataError(f"{_FOLDER} shows no hardware interface")
         self._files = [KeptFile(host.path(slot.source)) for slot in slots]
+        self._host, self._interfaces = host, _interfaces(host)
         return slots
 
     def read(self, out: Values) -> bool:
+        if self._host is None or _interfaces(self._host) != self._interfaces:
+            return False
         out[:] = [_value(file) for file in self._files]
         return True
 
@@ -61,13 +67,16 @@ class LinkCollector:
         self._files = []
 
 
+def _interfaces(host: Host) -> list[str]:
+    try:
+        return sorted(entry.name for entry in host.path(_FOLDER).iterdir())
+    except OSError:
+        return []
+
+
 def _slots(host: Host) -> Iterator[Slot]:
     """Interfaces of real hardware; what the driver does not know is absent."""
-    try:
-        names = sorted(entry.name for entry in host.path(_FOLDER).iterdir())
-    except OSError:
-        return
-    for interface in names:
+    for interface in _interfaces(host):
         if is_hardware(host, interface):
             for file, metric in _FILES.items():
                 path = f"{_FOLDER}/{interface}/{file}"
@@ -76,9 +85,9 @@ def _slots(host: Host) -> Iterator[Slot]:
 
 
 def _value(file: KeptFile) -> float:
-    """An interface that is down gives an error or a speed of -1: absent."""
+    """An interface that is down gives an error or a speed of -1, unsigned before Linux 4.12: absent."""
     try:
         value = number(file.read())
     except OSError:
         return np.nan
-    return value if value >= 0 else np.nan
+    return value if 0 <= value < _UNKNOWN else np.nan

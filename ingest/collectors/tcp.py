@@ -28,6 +28,18 @@ def _events(key: bytes, name: str, meaning: str) -> Field:
     return _rate("events", key, name, meaning)
 
 
+def _drops(key: bytes, name: str, meaning: str) -> Field:
+    return _rate("drops", key, f"{name}_packets", meaning)
+
+
+def _errors(key: bytes, name: str, meaning: str) -> Field:
+    return _rate("errors", key, name, meaning)
+
+
+def _retransmits(key: bytes, name: str, meaning: str) -> Field:
+    return _rate("retransmits", key, name, meaning)
+
+
 def _bytes(key: bytes, name: str, meaning: str) -> Field:
     return _rate("B", key, f"{name}_bytes", meaning)
 
@@ -39,15 +51,15 @@ _SNMP = (
     _packets(b"Ip.InDelivers", "ip_rx_delivered", "IPv4 packets handed to TCP, UDP and others"),
     _packets(b"Ip.OutRequests", "ip_tx", "IPv4 packets that this host sent"),
     _packets(b"Ip.ForwDatagrams", "ip_forwarded", "IPv4 packets forwarded"),
-    _packets(
-        b"Ip.InDiscards", "ip_rx_discarded", "good IPv4 packets dropped, for want of memory for example"
+    _drops(b"Ip.InDiscards", "ip_rx_discarded", "good IPv4 packets dropped, for want of memory for example"),
+    _drops(b"Ip.OutDiscards", "ip_tx_discarded", "IPv4 packets that could not be sent, for want of memory"),
+    _errors(b"Ip.InHdrErrors", "ip_rx_header_error_packets", "IPv4 packets with a bad header"),
+    _errors(
+        b"Ip.InAddrErrors", "ip_rx_address_error_packets", "IPv4 packets for an address that is not here"
     ),
-    _packets(b"Ip.OutDiscards", "ip_tx_discarded", "IPv4 packets that could not be sent, for want of memory"),
-    _packets(b"Ip.InHdrErrors", "ip_rx_header_error", "IPv4 packets with a bad header"),
-    _packets(b"Ip.InAddrErrors", "ip_rx_address_error", "IPv4 packets for an address that is not here"),
-    _packets(b"Ip.OutNoRoutes", "ip_tx_no_route", "IPv4 packets dropped for want of a route"),
+    _drops(b"Ip.OutNoRoutes", "ip_tx_no_route", "IPv4 packets dropped for want of a route"),
     _packets(b"Ip.ReasmReqds", "ip_fragment", "IPv4 fragments received"),
-    _packets(b"Ip.ReasmFails", "ip_reassembly_failed", "IPv4 reassemblies that failed"),
+    _errors(b"Ip.ReasmFails", "ip_reassembly_failed_packets", "IPv4 reassemblies that failed"),
     _packets(b"Ip.FragCreates", "ip_fragment_tx", "IPv4 fragments made"),
     _packets(b"Icmp.InMsgs", "icmp_rx", "ICMP messages received"),
     _packets(b"Icmp.OutMsgs", "icmp_tx", "ICMP messages sent"),
@@ -59,55 +71,57 @@ _SNMP = (
     Field(b"Tcp.CurrEstab", "network", _ESTABLISHED),
     _segments(b"Tcp.InSegs", "tcp_rx", "TCP segments received"),
     _segments(b"Tcp.OutSegs", "tcp_tx", "TCP segments sent, retransmissions left out"),
-    _segments(b"Tcp.RetransSegs", "tcp_retransmitted", "TCP segments sent again"),
-    _segments(b"Tcp.InErrs", "tcp_rx_error", "bad TCP segments received"),
+    _retransmits(b"Tcp.RetransSegs", "tcp_retransmitted_segments", "TCP segments sent again"),
+    _errors(b"Tcp.InErrs", "tcp_rx_error_segments", "bad TCP segments received"),
     _segments(b"Tcp.OutRsts", "tcp_reset_tx", "TCP resets sent"),
-    _segments(b"Tcp.InCsumErrors", "tcp_checksum_error", "TCP segments with a bad checksum"),
+    _errors(b"Tcp.InCsumErrors", "tcp_checksum_error_segments", "TCP segments with a bad checksum"),
     _packets(b"Udp.InDatagrams", "udp_rx", "UDP datagrams delivered"),
     _packets(b"Udp.OutDatagrams", "udp_tx", "UDP datagrams sent"),
     _packets(b"Udp.NoPorts", "udp_no_port", "UDP datagrams for a port that nobody listens on"),
-    _packets(b"Udp.InErrors", "udp_rx_error", "UDP datagrams that could not be delivered"),
-    _packets(
+    _drops(b"Udp.InErrors", "udp_rx_error", "UDP datagrams that could not be delivered"),
+    _drops(
         b"Udp.RcvbufErrors", "udp_rx_buffer_error", "UDP datagrams dropped as the receive buffer was full"
     ),
-    _packets(b"Udp.SndbufErrors", "udp_tx_buffer_error", "UDP datagrams dropped as the send buffer was full"),
-    _packets(b"Udp.InCsumErrors", "udp_checksum_error", "UDP datagrams with a bad checksum"),
+    _drops(b"Udp.SndbufErrors", "udp_tx_buffer_error", "UDP datagrams dropped as the send buffer was full"),
+    _errors(b"Udp.InCsumErrors", "udp_checksum_error_packets", "UDP datagrams with a bad checksum"),
 )
 _NETSTAT = (
-    _events(b"TcpExt.SyncookiesSent", "tcp_syn_cookies", "SYN cookies sent: the backlog overflowed"),
+    _errors(b"TcpExt.SyncookiesSent", "tcp_syn_cookies", "SYN cookies sent: the backlog overflowed"),
     _events(b"TcpExt.EmbryonicRsts", "tcp_embryonic_resets", "resets of half-open connections"),
     _events(b"TcpExt.PruneCalled", "tcp_prunes", "receive queues squeezed as their buffer was full"),
-    _packets(b"TcpExt.RcvPruned", "tcp_rx_pruned", "packets dropped from a receive queue that was full"),
-    _packets(b"TcpExt.OfoPruned", "tcp_out_of_order_pruned", "packets dropped from an out-of-order queue"),
+    _drops(b"TcpExt.RcvPruned", "tcp_rx_pruned", "packets dropped from a receive queue that was full"),
+    _drops(b"TcpExt.OfoPruned", "tcp_out_of_order_pruned", "packets dropped from an out-of-order queue"),
     _events(b"TcpExt.TW", "tcp_time_waits", "connections that went to TIME-WAIT"),
     _events(b"TcpExt.DelayedACKs", "tcp_delayed_acks", "acknowledgements sent late on purpose"),
-    _events(
+    _errors(
         b"TcpExt.ListenOverflows", "tcp_listen_overflows", "connections refused as the accept queue was full"
     ),
-    _events(b"TcpExt.ListenDrops", "tcp_listen_drops", "connection requests dropped by listening sockets"),
-    _events(b"TcpExt.TCPLostRetransmit", "tcp_lost_retransmits", "retransmissions that were lost too"),
-    _segments(b"TcpExt.TCPFastRetrans", "tcp_fast_retransmitted", "segments sent again without a timeout"),
-    _segments(
-        b"TcpExt.TCPSlowStartRetrans", "tcp_slow_start_retransmitted", "segments sent again in slow start"
+    _errors(b"TcpExt.ListenDrops", "tcp_listen_drops", "connection requests dropped by listening sockets"),
+    _retransmits(b"TcpExt.TCPLostRetransmit", "tcp_lost_retransmits", "retransmissions that were lost too"),
+    _retransmits(
+        b"TcpExt.TCPFastRetrans", "tcp_fast_retransmitted_segments", "segments sent again without a timeout"
     ),
-    _events(b"TcpExt.TCPTimeouts", "tcp_timeouts", "retransmission timeouts"),
+    _retransmits(
+        b"TcpExt.TCPSlowStartRetrans",
+        "tcp_slow_start_retransmitted_segments",
+        "segments sent again in slow start",
+    ),
+    _retransmits(b"TcpExt.TCPTimeouts", "tcp_timeouts", "retransmission timeouts"),
     _events(b"TcpExt.TCPLossProbes", "tcp_loss_probes", "tail loss probes sent"),
     _events(b"TcpExt.TCPSpuriousRTOs", "tcp_spurious_timeouts", "timeouts that proved needless"),
     _events(b"TcpExt.TCPSackRecovery", "tcp_sack_recoveries", "losses repaired by selective acknowledgement"),
     _events(b"TcpExt.TCPSACKReorder", "tcp_reorderings", "reorderings seen by selective acknowledgement"),
     _events(b"TcpExt.TCPDSACKRecv", "tcp_duplicates_reported", "duplicates that the other side reported"),
     _segments(b"TcpExt.TCPOFOQueue", "tcp_out_of_order", "segments that came out of order"),
-    _packets(
-        b"TcpExt.TCPBacklogDrop", "tcp_backlog_dropped", "packets dropped as a socket's backlog was full"
-    ),
-    _packets(b"TcpExt.TCPRcvQDrop", "tcp_rx_queue_dropped", "packets dropped as a receive queue was full"),
-    _packets(b"TcpExt.TCPZeroWindowDrop", "tcp_zero_window_dropped", "packets dropped at a closed window"),
+    _drops(b"TcpExt.TCPBacklogDrop", "tcp_backlog_dropped", "packets dropped as a socket's backlog was full"),
+    _drops(b"TcpExt.TCPRcvQDrop", "tcp_rx_queue_dropped", "packets dropped as a receive queue was full"),
+    _drops(b"TcpExt.TCPZeroWindowDrop", "tcp_zero_window_dropped", "packets dropped at a closed window"),
     _events(b"TcpExt.TCPToZeroWindowAdv", "tcp_zero_window_advertisements", "receive windows closed"),
-    _events(b"TcpExt.TCPAbortOnMemory", "tcp_memory_aborts", "connections closed for want of memory"),
-    _events(b"TcpExt.TCPAbortOnTimeout", "tcp_timeout_aborts", "connections closed after too many timeouts"),
-    _events(b"TcpExt.TCPMemoryPressures", "tcp_memory_pressures", "times that TCP ran short of memory"),
-    _events(b"TcpExt.TCPRetransFail", "tcp_retransmit_failures", "retransmissions that could not be sent"),
-    _events(b"TcpExt.TCPSynRetrans", "tcp_syn_retransmits", "SYNs sent again"),
+    _errors(b"TcpExt.TCPAbortOnMemory", "tcp_memory_aborts", "connections closed for want of memory"),
+    _errors(b"TcpExt.TCPAbortOnTimeout", "tcp_timeout_aborts", "connections closed after too many timeouts"),
+    _errors(b"TcpExt.TCPMemoryPressures", "tcp_memory_pressures", "times that TCP ran short of memory"),
+    _errors(b"TcpExt.TCPRetransFail", "tcp_retransmit_failures", "retransmissions that could not be sent"),
+    _retransmits(b"TcpExt.TCPSynRetrans", "tcp_syn_retransmits", "SYNs sent again"),
     _segments(b"TcpExt.TCPOrigDataSent", "tcp_data_tx", "segments sent with new data"),
     _segments(b"TcpExt.TCPDelivered", "tcp_delivered", "segments that the other side acknowledged"),
     _segments(
@@ -116,21 +130,21 @@ _NETSTAT = (
     _bytes(b"IpExt.InOctets", "ip_rx", "bytes in IPv4 packets received"),
     _bytes(b"IpExt.OutOctets", "ip_tx", "bytes in IPv4 packets sent"),
     _packets(b"IpExt.InCEPkts", "ip_rx_congestion_marked", "IPv4 packets that a switch marked as congested"),
-    _packets(b"IpExt.InNoRoutes", "ip_rx_no_route", "IPv4 packets dropped on arrival for want of a route"),
-    _packets(b"IpExt.InTruncatedPkts", "ip_rx_truncated", "IPv4 packets that were cut short"),
+    _drops(b"IpExt.InNoRoutes", "ip_rx_no_route", "IPv4 packets dropped on arrival for want of a route"),
+    _errors(b"IpExt.InTruncatedPkts", "ip_rx_truncated_packets", "IPv4 packets that were cut short"),
 )
 _SNMP6 = (
     _packets(b"Ip6InReceives", "ip6_rx", "IPv6 packets received"),
     _packets(b"Ip6OutRequests", "ip6_tx", "IPv6 packets that this host sent"),
     _bytes(b"Ip6InOctets", "ip6_rx", "bytes in IPv6 packets received"),
     _bytes(b"Ip6OutOctets", "ip6_tx", "bytes in IPv6 packets sent"),
-    _packets(b"Ip6InDiscards", "ip6_rx_discarded", "good IPv6 packets dropped"),
-    _packets(b"Ip6OutDiscards", "ip6_tx_discarded", "IPv6 packets that could not be sent"),
+    _drops(b"Ip6InDiscards", "ip6_rx_discarded", "good IPv6 packets dropped"),
+    _drops(b"Ip6OutDiscards", "ip6_tx_discarded", "IPv6 packets that could not be sent"),
     _packets(b"Ip6InCEPkts", "ip6_rx_congestion_marked", "IPv6 packets that a switch marked as congested"),
     _packets(b"Udp6InDatagrams", "udp6_rx", "UDP datagrams over IPv6 delivered"),
     _packets(b"Udp6OutDatagrams", "udp6_tx", "UDP datagrams over IPv6 sent"),
-    _packets(b"Udp6InErrors", "udp6_rx_error", "UDP datagrams over IPv6 that could not be delivered"),
-    _packets(b"Udp6RcvbufErrors", "udp6_rx_buffer_error", "UDP datagrams over IPv6 dropped at a full buffer"),
+    _drops(b"Udp6InErrors", "udp6_rx_error", "UDP datagrams over IPv6 that could not be delivered"),
+    _drops(b"Udp6RcvbufErrors", "udp6_rx_buffer_error", "UDP datagrams over IPv6 dropped at a full buffer"),
 )
 
 

@@ -24,6 +24,14 @@ def _events(key: bytes, name: str, meaning: str) -> Field:
     return Field(key, "memory", Metric(f"{name}_per_s", "events/s", "rate", meaning))
 
 
+def _stalls(key: bytes, name: str, meaning: str) -> Field:
+    return Field(key, "memory", Metric(f"{name}_per_s", "stalls/s", "rate", meaning))
+
+
+def _errors(key: bytes, name: str, meaning: str) -> Field:
+    return Field(key, "memory", Metric(f"{name}_per_s", "errors/s", "rate", meaning))
+
+
 def _moved(key: bytes, name: str, meaning: str, scale: float = PAGE_BYTES) -> Field:
     return Field(key, "memory", Metric(f"{name}_bytes_per_s", "B/s", "rate", meaning, scale=scale))
 
@@ -38,7 +46,7 @@ _PAGING = (
     _moved(b"pswpin", "swapped_in", "bytes read from swap"),
     _moved(b"pswpout", "swapped_out", "bytes written to swap"),
     _events(b"pgfault", "page_faults", "page faults, minor and major"),
-    _events(b"pgmajfault", "major_page_faults", "page faults that had to wait for storage"),
+    _stalls(b"pgmajfault", "major_page_faults", "page faults that had to wait for storage"),
     _pages(b"pgfree", "freed", "pages given back to the allocator"),
     _pages(b"pgactivate", "activated", "pages moved to the active list"),
     _pages(b"pgdeactivate", "deactivated", "pages moved to the inactive list"),
@@ -60,19 +68,19 @@ _RECLAIM = (
     _pages(b"pgsteal_kswapd", "background_reclaimed", "pages that kswapd freed"),
     _pages(b"pgsteal_direct", "direct_reclaimed", "pages that allocating tasks freed before they went on"),
     _pages(b"pgrefill", "refilled", "pages looked at on the active list"),
-    _events(b"pgscan_direct_throttle", "reclaim_throttles", "times that direct reclaim was put to sleep"),
-    _events(b"allocstall", "allocation_stalls", "allocations that had to reclaim (before Linux 4.10)"),
-    _events(b"allocstall_dma32", "allocation_stalls_dma32", "allocations in zone DMA32 that had to reclaim"),
-    _events(
+    _stalls(b"pgscan_direct_throttle", "reclaim_throttles", "times that direct reclaim was put to sleep"),
+    _stalls(b"allocstall", "allocation_stalls", "allocations that had to reclaim (before Linux 4.10)"),
+    _stalls(b"allocstall_dma32", "allocation_stalls_dma32", "allocations in zone DMA32 that had to reclaim"),
+    _stalls(
         b"allocstall_normal", "allocation_stalls_normal", "allocations in zone Normal that had to reclaim"
     ),
-    _events(b"allocstall_movable", "allocation_stalls_movable", "movable allocations that had to reclaim"),
+    _stalls(b"allocstall_movable", "allocation_stalls_movable", "movable allocations that had to reclaim"),
     _events(b"slabs_scanned", "slab_objects_scanned", "kernel objects that reclaim looked at"),
     _events(b"pageoutrun", "kswapd_runs", "times that kswapd ran"),
     _events(b"kswapd_low_wmark_hit_quickly", "kswapd_low_watermark_hits", "times kswapd slept too soon"),
     _events(b"zone_reclaim_failed", "zone_reclaim_failures", "local reclaims that freed too little"),
     _events(b"drop_pagecache", "page_cache_drops", "times someone dropped the page cache"),
-    _events(b"oom_kill", "out_of_memory_kills", "processes killed for want of memory"),
+    _errors(b"oom_kill", "out_of_memory_kills", "processes killed for want of memory"),
     _pages(
         b"workingset_refault_anon", "refaulted_anonymous", "pages needed soon after they were swapped out"
     ),
@@ -84,7 +92,7 @@ _RECLAIM = (
     ),
 )
 _COMPACTION = (
-    _events(b"compact_stall", "compaction_stalls", "allocations that had to compact memory"),
+    _stalls(b"compact_stall", "compaction_stalls", "allocations that had to compact memory"),
     _events(b"compact_fail", "compaction_failures", "compactions that gave no huge block"),
     _events(b"compact_success", "compaction_successes", "compactions that gave a huge block"),
     _events(b"compact_daemon_wake", "compaction_wakes", "times that kcompactd was woken"),
@@ -116,7 +124,7 @@ _HUGE = (
     _events(b"thp_swpout", "huge_swapouts", "huge pages swapped out whole"),
     _events(b"thp_swpout_fallback", "huge_swapout_fallbacks", "huge pages split to be swapped out"),
     _events(b"htlb_buddy_alloc_success", "hugetlb_allocations", "reserved huge pages added to their pools"),
-    _events(
+    _errors(
         b"htlb_buddy_alloc_fail", "hugetlb_allocation_failures", "reserved huge pages that could not be had"
     ),
     _events(b"direct_map_level2_splits", "direct_map_2m_splits", "2 MiB pages of the kernel's mapping split"),
