@@ -1,0 +1,138 @@
+"""One collector's life."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hostsight.clock import FakeClock
+from hostsight.errors import NoDataError
+from ingest.collector import Host
+from ingest.reader import Condition, Reader
+from tests.unit.fakes import FakeCollector, slot
+
+ROOT = Host(Path("/"))
+
+
+def reader(collector: FakeCollector, clock: FakeClock) -> Reader:
+    return Reader(collector, ROOT, clock)
+
+
+def test_reads_gauges_and_rates(clock: FakeClock) -> None:
+    collector = FakeCollector([slot(kind="gauge"), slot(kind="rate")], [7, 100])
+    one = reader(collector, clock)
+    assert one.step() == pytest.approx([7, np.nan], nan_ok=True)
+    clock.advance(0.5)
+    collector.values = [8, 120]
+    assert one.step() == pytest.approx([8, 40])
+    assert one.condition == Condition("ok")
+
+
+def test_what_a_reading_leaves_out_is_absent_not_stale(clock: FakeClock) -> None:
+    collector = FakeCollector([slot()], [7])
+    one = reader(collector, clock)
+    one.step()
+    collector.values = [np.nan]
+    values = one.step()
+    assert values is not None
+    assert np.isnan(values[0])
+
+
+def test_a_failure_is_named_and_keeps_the_channels(clock: FakeClock) -> None:
+    collector = FakeCollector([slot()], OSError(5, "Input/output error"))
+    one = reader(collector, clock)
+    assert one.step() is None
+    assert one.condition == Condition("failed", error="OSError: [Errno 5] Input/output error")
+    assert len(one.slots) == 1
+
+
+def test_a_failing_collector_is_tried_again_after_1_2_4_and_at_most_60_seconds(clock: FakeClock) -> None:
+    collector = FakeCollector([slot()], ValueError("garbage"))
+    one = reader(collector, clock)
+    tries = []
+    for second in range(400):
+        before = collector.reads
+        one.step()
+        if collector.reads > before:
+            tries.append(second)
+        clock.advance(1)
+    assert tries == [0, 1, 3, 7, 15, 31, 63, 123, 183, 243, 303, 363]
+
+
+def test_a_success_resets_the_wait(clock: FakeClock) -> None:
+    collector = FakeCollector([slot()], ValueError("garbage"))
+    one = reader(collector, clock)
+    for seconds in (0, 1, 2, 4):
+        clock.advance(seconds)
+        one.step()
+    clock.advance(8)
+    collector.values = [1]
+    assert one.step() is not None
+    collector.values = ValueError("garbage")
+    one.step()
+    clock.advance(1)
+    collector.values = [1]
+    assert one.step() is not None
+
+
+def test_counting_starts_anew_after_a_failure(clock: FakeClock) -> None:
+    collector = FakeCollector([slot(kind="rate")], [10])
+    one = reader(collector, clock)
+    one.step()
+    collector.values = ValueError("garbage")
+    one.step()
+    clock.advance(1)
+    collector.values = [1000]
+    values = one.step()
+    assert values is not None
+    assert np.isnan(values[0])
+
+
+def test_nothing_here_is_told_apart_from_a_failure(clock: FakeClock) -> None:
+    one = reader(FakeCollector(NoDataError("no disks", "no such device", "modprobe sd")), clock)
+    assert one.step() is None
+    assert one.condition == Condition("absent", "no such device", "no disks", "modprobe sd")
+    assert one.slots == ()
+
+
+def test_what_was_absent_is_found_once_it_appears(clock: FakeClock) -> None:
+    collector = FakeCollector(NoDataError("no disks"), [3])
+    one = reader(collector, clock)
+    one.step()
+    collector.slots = [slot("vda")]
+    clock.advance(60)
+    assert one.step() == pytest.approx([3])
+
+
+def test_changed_hardware_is_listed_and_read_in_the_same_step(clock: FakeClock) -> None:
+    collector = FakeCollector([slot("eth0", "rate")], [10])
+    one = reader(collector, clock)
+    one.step()
+    clock.advance(1)
+    collector.slots, collector.values = [slot("eth0", "rate"), slot("eth1", "rate")], [15, 1]
+    collector.same = False
+    assert one.step() == pytest.approx([5, np.nan], nan_ok=True)
+    assert [listed.device for listed in one.slots] == ["eth0", "eth1"]
+
+
+@pytest.mark.parametrize("same", [None, 1, "yes"])
+def test_a_reading_of_the_wrong_type_is_a_failure(clock: FakeClock, same: object) -> None:
+    collector = FakeCollector([slot()], [1])
+    collector.same = same
+    one = reader(collector, clock)
+    assert one.step() is None
+    assert one.condition.error == f"TypeError: read() gave {type(same).__name__}, not bool"
+
+
+def test_a_list_of_the_wrong_type_is_a_failure(clock: FakeClock) -> None:
+    one = reader(FakeCollector(["cpu0"], [1]), clock)  # type: ignore[list-item]  # that is the point
+    assert one.step() is None
+    assert one.condition.error == "TypeError: open() gave str in its list, not Slot"
+
+
+def test_a_reading_of_the_wrong_length_is_a_failure(clock: FakeClock) -> None:
+    one = reader(FakeCollector([slot()], [1, 2, 3]), clock)
+    assert one.step() is None
+    assert one.condition.state == "failed"
