@@ -35,6 +35,7 @@ class EmbeddedStore:
     def __init__(self, data: DataFolder, settings: Settings) -> None:
         self._folder = data.spool
         self._overlap_ns = max(2 * settings.spool.segment.ns, 600 * SECOND_NS)
+        self._names: list[SegmentName] = []
         self._readers: OrderedDict[SegmentName, SegmentReader] = OrderedDict()
         self._complete: set[SegmentName] = set()
         self._channels: dict[str, dict[int, Channel]] = {}
@@ -79,12 +80,17 @@ class EmbeddedStore:
 
     def _list(self, host: str) -> list[SegmentName]:
         names = list_segments(self._folder)
-        present = set(names)
-        for kept in (self._readers, self._problems):
-            for name in kept.keys() - present:
-                del kept[name]
-        self._complete &= present
+        if names != self._names:
+            self._names = names
+            self._forget_deleted(set(names))
         return [name for name in names if name.host == host]
+
+    def _forget_deleted(self, present: set[SegmentName]) -> None:
+        for name in self._readers.keys() - present:
+            del self._readers[name]
+        for name in self._problems.keys() - present:
+            del self._problems[name]
+        self._complete &= present
 
     def _overlapping(self, host: str, span: TimeRange) -> Iterator[tuple[SegmentName, SegmentReader]]:
         """Readers of the segments that may hold ticks of `span`, in the order of writing.

@@ -6,6 +6,7 @@ nothing by itself.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ from ingest.lake import (
     hour_of,
     list_names,
     read_table,
+    visible,
     write_table,
 )
 from ingest.parquet import open_file
@@ -87,8 +89,13 @@ def _empty(folder: Path, report: RetainReport) -> None:
 def _thin_old(lake: Lake, before_ns: int, report: RetainReport) -> None:
     for folder in lake.hour_folders("features"):
         if _end(folder) <= before_ns:
-            for file in lake.folder_files("features", folder):
-                _thin(lake, file, report)
+            files = visible(lake.folder_files("features", folder))
+            hosts = Counter(file.host for file in files)
+            for file in files:
+                if (
+                    hosts[file.host] == 1
+                ):  # the hour was compacted; else its merged file would be thinned again
+                    _thin(lake, file, report)
 
 
 def _thin(lake: Lake, file: LakeFile, report: RetainReport) -> None:

@@ -51,8 +51,9 @@ class SegmentName:
     def __str__(self) -> str:
         return f"{self.number:010d}~{quote_host(self.host)}~{self.start_ns}{_SUFFIX}"
 
-    @classmethod
-    def parse(cls, name: str) -> SegmentName | None:
+    @staticmethod
+    @lru_cache(maxsize=8192)
+    def parse(name: str) -> SegmentName | None:
         """None for a file that is no segment."""
         parts = name.removesuffix(_SUFFIX).split("~")
         if (
@@ -61,7 +62,7 @@ class SegmentName:
             or not (parts[0].isdecimal() and parts[2].isdecimal())
         ):
             return None
-        return cls(int(parts[0]), unquote_host(parts[1]), int(parts[2]))
+        return SegmentName(int(parts[0]), unquote_host(parts[1]), int(parts[2]))
 
 
 def quote_host(host: str) -> str:
@@ -82,7 +83,7 @@ def list_segments(folder: Path) -> list[SegmentName]:
         return []
     except OSError as error:
         raise storage_error(error, "listing", folder) from error
-    return sorted(found for name in names if (found := SegmentName.parse(name)) is not None)
+    return [found for name in sorted(names) if (found := SegmentName.parse(name)) is not None]
 
 
 def header_frame(host: str, channels: Sequence[Channel], start_ns: int) -> bytes:
