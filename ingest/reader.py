@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from time import perf_counter_ns
 from typing import Literal
 
 import numpy as np
@@ -102,9 +102,9 @@ class Reader:
 
     def _fill(self) -> bool:
         self.raw.fill(np.nan)
-        started = time.perf_counter_ns()
+        started = perf_counter_ns()
         same = self.collector.read(self.raw)
-        self.read_ns = time.perf_counter_ns() - started
+        self.read_ns = perf_counter_ns() - started
         if not isinstance(same, bool):
             raise TypeError(f"read() gave {type(same).__name__}, not bool")
         return same

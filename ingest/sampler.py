@@ -181,7 +181,14 @@ class Sampler:
             for source in self._sources
         ]
 
+    @property
+    def threaded(self) -> tuple[str, ...]:
+        """The collectors that have a thread of their own now, by name."""
+        threaded = (one for one in self._sources if isinstance(one.reader, BackgroundReader))
+        return tuple(source.collector.name for source in threaded)
+
     def close(self) -> None:
+        """Close every collector; one that never returns is left behind."""
         for source in self._sources:
             source.reader.close()
 
