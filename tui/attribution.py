@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from hostsight.channel import WHOLE_HOST
-from tui.glyphs import DIRECTIONS
+from tui.glyphs import DIRECTIONS, MUTED
 from tui.quantity import quantity
 from tui.rowlist import RowList
 from tui.source import Attribution
@@ -124,6 +124,6 @@ def _values(node: Node) -> list[str | tuple[str, str]]:
         return []
     channel = node.channel
     return [
-        (fit(quantity(channel.expected, channel.unit), QUANTITY, right=True), "$text-muted"),
+        (fit(quantity(channel.expected, channel.unit), QUANTITY, right=True), MUTED),
         (fit(quantity(channel.actual, channel.unit), QUANTITY, right=True), "bold"),
     ]

@@ -13,7 +13,7 @@ from hostsight.clock import SECOND_NS
 from hostsight.errors import HostsightError
 from hostsight.timerange import TimeRange
 from tui.attribution import AttributionTree, Node
-from tui.glyphs import severity
+from tui.glyphs import MUTED, severity
 from tui.quantity import ABSENT, duration, instant, probability
 from tui.source import Episode, EpisodeDetail, Pulse
 from tui.text import clean, fit
@@ -134,9 +134,9 @@ def votes(detail: EpisodeDetail) -> Content:
     lines = [Content.styled(f"Detectors of model {clean(detail.model)}", "bold")]
     for vote in sorted(detail.detectors, key=lambda vote: vote.tail_probability):
         beyond = vote.tail_probability <= vote.threshold
-        mark = ("▲ votes   ", "$text-warning") if beyond else ("  silent  ", "$text-muted")
+        mark = ("▲ votes   ", "$text-warning") if beyond else ("  silent  ", MUTED)
         chance = fit(f"tail {probability(vote.tail_probability)}", 24)
-        alarm = (f"alarm at {probability(vote.threshold)}", "$text-muted")
+        alarm = (f"alarm at {probability(vote.threshold)}", MUTED)
         lines.append(Content.assemble("  ", fit(vote.name, 18), mark, chance, alarm))
     return Content("\n").join(lines)
 

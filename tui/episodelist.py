@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.content import Content
 
 from hostsight.clock import SECOND_NS
-from tui.glyphs import severity
+from tui.glyphs import MUTED, severity
 from tui.quantity import duration, instant
 from tui.rowlist import RowList
 from tui.source import Episode
@@ -57,4 +57,4 @@ class OpenEpisodes(EpisodeList):
         left = Content.assemble(severity(row.severity).content(SEVERITY), fit(f"for {since}", LASTED + 2))
         host = fit(row.host, HOST)
         rest = width - left.cell_length - HOST
-        return Content.assemble(left, (host, "$text-muted"), fit(row.summary, max(0, rest)))
+        return Content.assemble(left, (host, MUTED), fit(row.summary, max(0, rest)))

@@ -21,12 +21,15 @@ class Mark:
         return Content.styled(self.text.ljust(width), self.style)
 
 
+MUTED = "$foreground 55%"
+"""For what is read second. `$text-muted` is for style sheets: in content it comes out bright."""
+
 NORMAL = Mark("●", "normal", "$text-success")
 INFO = Mark("◆", "info", "$text-accent")
 WARNING = Mark("▲", "warning", "$text-warning")
 CRITICAL = Mark("■", "critical", "bold $text-error")
 LEARNING = Mark("◌", "learning", "$text-accent")
-NO_DATA = Mark("○", "no data", "$text-muted")
+NO_DATA = Mark("○", "no data", MUTED)
 LIVE = Mark("●", "LIVE", "$text-success")
 PAUSED = Mark("‖", "PAUSED", "bold $text-warning")
 

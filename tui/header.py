@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from tui.glyphs import LIVE, PAUSED
+from tui.glyphs import LIVE, MUTED, PAUSED
 from tui.quantity import duration
 from tui.text import clean, fit
 
@@ -25,7 +25,10 @@ class Header(Widget):
 
     def render(self) -> Content:
         right = Content.assemble(
-            (PAUSED if not self.live else LIVE).content(), "  ", self._age(), "  ", clean(self.range_text)
+            (PAUSED if not self.live else LIVE).content(),
+            "  ",
+            self._age(),
+            f"  {clean(self.range_text)}".rstrip(),
         )
         width = self.content_size.width
         left = " › ".join(map(clean, self.crumbs))
@@ -33,6 +36,6 @@ class Header(Widget):
 
     def _age(self) -> Content:
         if self.age_seconds is None:
-            return Content.styled("no data yet", "$text-muted")
+            return Content.styled("no data yet", MUTED)
         text = f"data {duration(self.age_seconds)} old"
-        return Content.styled(text, "$text-warning" if self.age_seconds > STALE_SECONDS else "$text-muted")
+        return Content.styled(text, "$text-warning" if self.age_seconds > STALE_SECONDS else MUTED)

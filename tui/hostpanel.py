@@ -15,13 +15,15 @@ from textual.widget import Widget
 
 from hostsight.timerange import TimeRange
 from tui import spark
-from tui.glyphs import LEARNING, NO_DATA, NORMAL, RANKS, Mark, severity
+from tui.glyphs import CRITICAL, LEARNING, MUTED, NO_DATA, NORMAL, RANKS, WARNING, Mark, severity
 from tui.quantity import quantity
 from tui.source import Episode, Headline, HostStatus
 from tui.text import clean, fit
 
 NAME, VALUE, LABEL, STATE = 13, 10, 13, 11
 BAR = 20
+RAISED = (WARNING, CRITICAL)
+CALM = "$primary 70%"
 
 
 class HostPanel(Widget, can_focus=True):
@@ -97,14 +99,14 @@ def title(status: HostStatus, width: int) -> Content:
     parts: list[Content | str | tuple[str, str]] = [name, "  "]
     if status.phase == "learning":
         done = round(BAR * min(1.0, max(0.0, status.progress)))
-        parts += [LEARNING.content(), "  ", ("━" * done, LEARNING.style), ("─" * (BAR - done), "$text-muted")]
+        parts += [LEARNING.content(), "  ", ("━" * done, LEARNING.style), ("─" * (BAR - done), MUTED)]
         parts += [f" {math.floor(100 * min(1.0, max(0.0, status.progress))):3d} %"]
     elif status.phase == "live":
         parts += [Content.styled("● watching", NORMAL.style)]
     else:
         parts += [NO_DATA.content()]
     head = Content.assemble(*parts, "  ")
-    return Content.assemble(head, (fit(status.activity, max(0, width - head.cell_length)), "$text-muted"))
+    return Content.assemble(head, (fit(status.activity, max(0, width - head.cell_length)), MUTED))
 
 
 def strip(headline: Headline, span: TimeRange, mark: Mark, width: int, scale: int) -> list[Content]:
@@ -114,13 +116,13 @@ def strip(headline: Headline, span: TimeRange, mark: Mark, width: int, scale: in
     values = spark.columns(headline.series, span, room)
     picture = spark.rows(values, height, spark.ceiling(values, headline.unit))
     indent = " " * (width - room - STATE - 2)
-    above = [Content.assemble(indent, (row, mark.style)) for row in picture[:-1]]
+    above = [Content.assemble(indent, (row, mark.style if mark in RAISED else CALM)) for row in picture[:-1]]
     words = Content.assemble(
         fit(headline.subsystem, NAME),
         (fit(quantity(_current(headline), headline.unit), VALUE, right=True), "bold"),
         " ",
-        (fit(headline.label, LABEL), "$text-muted"),
-        (picture[-1], mark.style),
+        (fit(headline.label, LABEL), MUTED),
+        (picture[-1], mark.style if mark in RAISED else CALM),
         "  ",
         mark.content(STATE),
     )

@@ -11,6 +11,8 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
 
+from tui.glyphs import MUTED
+
 GAP = "  "
 HELP_ACTION = "help"
 
@@ -63,7 +65,7 @@ class KeyLine(Widget):
 
     def _part(self, binding: Binding) -> Content:
         key = self.app.get_key_display(binding)
-        return Content.assemble((key, "bold $text-accent"), " ", (binding.description, "$text-muted"), GAP)
+        return Content.assemble((key, "bold $text-accent"), " ", (binding.description, MUTED), GAP)
 
     def _width(self, binding: Binding) -> int:
         return self._part(binding).cell_length

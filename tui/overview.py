@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from hostsight.timerange import TimeRange
 from tui.episodelist import OpenEpisodes
-from tui.glyphs import WARNING
+from tui.glyphs import MUTED, WARNING
 from tui.hostpanel import HostPanel
 from tui.rowlist import Chosen
 from tui.source import Episode, Headline, Pulse
@@ -90,9 +90,7 @@ class Overview(View):
         ]
         if len(problems) > MAX_PROBLEMS:
             lines.append(
-                Content.styled(
-                    f"  and {len(problems) - MAX_PROBLEMS} more: `hostsight status`", "$text-muted"
-                )
+                Content.styled(f"  and {len(problems) - MAX_PROBLEMS} more: `hostsight status`", MUTED)
             )
         widget = self.query_one("#problems", Static)
         widget.display = bool(lines)

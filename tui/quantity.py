@@ -11,16 +11,19 @@ ABSENT = "–"
 _LARGE = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SMALL = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 _NAMES = {"percent": "%", "bytes": "B", "seconds": "s", "hertz": "Hz", "celsius": "°C", "watts": "W"}
+LONGEST_SYMBOL = 3
 _BARE = {"", "1", "count", "ratio"}
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """`12.3 %`, `1.20 GB/s`, `340 µs`, `2.5 k/s`; `–` for None, NaN and infinities."""
+    """`12.3 %`, `1.20 GB/s`, `340 µs`, `2.50 k/s`, `2.50k pages/s`; `–` for None, NaN and infinities."""
     if value is None or not math.isfinite(value):
         return ABSENT
     name, slash, per = unit.partition("/")
     symbol = _NAMES.get(name, "" if name in _BARE else name)
     number, prefix = _scaled(value, symbol)
+    if len(symbol) > LONGEST_SYMBOL:
+        return f"{number}{prefix} {symbol}{slash}{per}"
     tail = f"{prefix}{symbol}{slash}{per}"
     return f"{number} {tail}" if tail else number
 

@@ -40,19 +40,21 @@ class QueryView(View):
         "One read-only statement over the views samples, channels, features, scores, episodes, attributions, models and "
         "job_runs. It runs in a process of its own with limits on time and memory."
     )
+    SHOWS_RANGE: ClassVar[bool] = False
     AUTO_FOCUS: ClassVar[str | None] = "#editor"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+j", "run", "Run", priority=True),
         Binding("ctrl+c", "cancel", "Stop", priority=True),
-        Binding("escape", "back", "Back"),
+        Binding("escape", "back", "Back", key_display="Esc"),
         Binding("ctrl+r", "history", "History", priority=True),
-        Binding("f2", "schema", "Schema"),
+        Binding("f2", "schema", "Schema", key_display="F2"),
     ]
 
     def __init__(self) -> None:
         super().__init__()
         self._query: Query | None = None
         self._started_ns = 0
+        self._cancelled = False
         # a query may take its whole time limit: it must not hold up what else is read
         self._background = Background("console-query")
 
@@ -96,6 +98,7 @@ class QueryView(View):
             self.run_worker(self._run(text), group="query")
 
     async def _run(self, text: str) -> None:
+        self._cancelled = False
         self._started_ns = self.console.clock.monotonic_ns()
         self._say(NORMAL, "Starting ...")
         try:
@@ -103,7 +106,7 @@ class QueryView(View):
             self.refresh_bindings()
             result = await self._background.run(self._query.wait)
         except HostsightError as error:
-            self._say(CRITICAL, str(error))
+            self._say(WARNING if self._cancelled else CRITICAL, str(error))
         else:
             await self._show(result)
         finally:
@@ -134,6 +137,7 @@ class QueryView(View):
 
     def action_cancel(self) -> None:
         if self._query is not None:
+            self._cancelled = True
             self._query.cancel()
 
     def action_back(self) -> None:

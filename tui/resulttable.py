@@ -26,12 +26,10 @@ def text_table(result: Result) -> pa.Table:
     return pa.table(arrays, names=names)
 
 
-def _texts(column: ResultColumn, cells: tuple[str | None, ...]) -> list[str | None]:
-    texts = [None if cell is None else _short(clean(cell[: 2 * MAX_CELL])) for cell in cells]
-    if not column.numeric:
-        return texts
-    width = max((len(text) for text in texts if text is not None), default=0)
-    return [(NULL if text is None else text).rjust(width) for text in texts]
+def _texts(column: ResultColumn, cells: tuple[str | None, ...]) -> list[str]:
+    texts = [NULL if cell is None else _short(clean(cell[: 2 * MAX_CELL])) for cell in cells]
+    width = max(map(len, texts), default=0) if column.numeric else 0
+    return [text.rjust(width) for text in texts]
 
 
 def _short(text: str) -> str:
@@ -49,7 +47,11 @@ def unique(names: list[str]) -> list[str]:
 
 
 class ResultTable(DataTable):
-    DEFAULT_CSS = "ResultTable { height: 1fr; }"
+    DEFAULT_CSS = """
+    ResultTable { height: 1fr; background: $background; }
+    ResultTable > .datatable--header { background: $panel; color: $foreground-muted; text-style: bold; }
+    ResultTable > .datatable--header-hover, ResultTable > .datatable--header-cursor { background: $panel; color: $foreground; }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "copy_cell", "Copy cell", tooltip="Copy the cell, over SSH too (OSC 52)")
     ]
@@ -57,7 +59,6 @@ class ResultTable(DataTable):
     def __init__(self, result: Result) -> None:
         super().__init__(
             backend=ArrowBackend(text_table(result)),
-            null_rep=NULL,
             render_markup=False,
             show_row_labels=False,
             zebra_stripes=False,

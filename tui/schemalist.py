@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
+from tui.glyphs import MUTED
 from tui.rowlist import RowList
 from tui.source import View
 from tui.text import fit
@@ -35,4 +36,4 @@ class SchemaList(RowList[SchemaRow]):
         if not row.column:
             return Content.styled(fit(row.view, width), "bold")
         name = fit(f"  {row.column} ", min(width, len(row.column) + 3))
-        return Content.assemble(name, (fit(row.type.lower(), max(0, width - len(name))), "$text-muted"))
+        return Content.assemble(name, (fit(row.type.lower(), max(0, width - len(name))), MUTED))

@@ -11,6 +11,7 @@ from textual.widget import Widget
 from hostsight.clock import SECOND_NS
 from hostsight.timerange import TimeRange
 from tui import spark
+from tui.glyphs import MUTED
 from tui.quantity import instant, quantity
 from tui.source import Series
 from tui.text import fit
@@ -63,9 +64,7 @@ def draw(plot: Plot, width: int, height: int) -> list[Content]:
     lines = [Content.styled(fit(plot.label, width), "bold")]
     for row, blocks in enumerate(picture):
         word = _axis_word(row, levels, top, bottom, plot.unit)
-        lines.append(
-            Content.assemble((word, "$text-muted"), *_cells(blocks, begin, end, plot, row == expected_row))
-        )
+        lines.append(Content.assemble((word, MUTED), *_cells(blocks, begin, end, plot, row == expected_row)))
     mark = " " * begin + "━" * (end - begin)
     return [*lines, Content.assemble(" " * (AXIS + 1), (mark, plot.style)), _times(plot, room)]
 
@@ -105,7 +104,7 @@ def _axis_word(row: int, levels: int, top: float, bottom: float, unit: str) -> s
 def _cells(blocks: str, begin: int, end: int, plot: Plot, expected: bool) -> list[tuple[str, str]]:
     if expected:
         blocks = blocks.replace(" ", EXPECTED)
-    outside = "$text-muted"
+    outside = MUTED
     return [(blocks[:begin], outside), (blocks[begin:end], plot.style), (blocks[end:], outside)]
 
 
@@ -119,4 +118,4 @@ def _times(plot: Plot, room: int) -> Content:
     middle = f"━━ {seconds:,.0f} s   {usual}".rstrip()
     gap = max(1, room - len(left) - len(right) - len(middle))
     text = left + " " * (gap // 2) + middle + " " * (gap - gap // 2) + right
-    return Content.styled(" " * (AXIS + 1) + fit(text, room), "$text-muted")
+    return Content.styled(" " * (AXIS + 1) + fit(text, room), MUTED)

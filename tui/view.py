@@ -37,6 +37,8 @@ class View(Screen[None]):
         Binding("shift+tab", "app.focus_previous", "Previous part of the view", show=False),
     ]
 
+    SHOWS_RANGE: ClassVar[bool] = True
+
     _loading = False
 
     @property
@@ -68,7 +70,7 @@ class View(Screen[None]):
         header.crumbs = self.crumbs()
         header.live = self.console.follow.live
         header.age_seconds = self.console.age_seconds()
-        header.range_text = self.console.follow.text
+        header.range_text = self.console.follow.text if self.SHOWS_RANGE else ""
 
     def reload(self) -> None:
         """Read again, unless the last reading has not come back yet."""
