@@ -69,7 +69,7 @@ def _end_with_caller() -> None:
 
 
 def _answer(request: Request, out: BinaryIO) -> None:
-    with _connect(request.memory) as connection:
+    with locked_connection(request.memory) as connection:
         create_arrow_views(connection, DataFolder(Path(request.data)))
         _limit_process(request.memory)
         query = connection.sql(check(connection, request.text, view_names()))
@@ -82,12 +82,12 @@ def _answer(request: Request, out: BinaryIO) -> None:
         out.flush()
 
 
-def _connect(memory: int) -> duckdb.DuckDBPyConnection:
+def locked_connection(memory: int) -> duckdb.DuckDBPyConnection:
     """A database that can open no file, not even to spill, looks at no Python variable, and stays so."""
     connection = duckdb.connect(
         config={
             "threads": 2,
-            "memory_limit": f"{memory}B",
+            "memory_limit": f"{int(memory)}B",
             "temp_directory": "",
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
