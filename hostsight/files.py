@@ -6,7 +6,7 @@ import errno
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hostsight.errors import FullError, LockedError, StorageError
@@ -24,7 +24,9 @@ def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
         return StorageError(
             f"{path} may not be written ({error.strerror}); choose another folder with --data"
         )
-    return StorageError(f"{error.strerror or error} while {doing} {path}")
+    return StorageError(
+        f"{error.strerror or error} while {doing} {path}; check that place, or choose another folder with --data"
+    )
 
 
 def write_atomic(path: Path, content: bytes, *, sync: bool = False) -> None:
@@ -68,8 +70,9 @@ def locked(path: Path, what: str) -> Iterator[None]:
             raise LockedError(
                 f"{what} is already running on {path.parent} (process {holder}); stop it, or choose another folder with --data"
             ) from error
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, str(os.getpid()).encode(), 0)
+        with suppress(OSError):  # the lock holds on a full disk too; the number only helps the message
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, str(os.getpid()).encode(), 0)
         yield
     finally:
         os.close(fd)
