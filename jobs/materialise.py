@@ -42,7 +42,7 @@ SEEN_EVERY_NS = 60 * SECOND_NS
 """How often the channels' `last_seen` moves on."""
 
 BEHIND_NS = 10 * SECOND_NS
-_ENDS = pa.schema([FEATURES.field("window_end")])
+_ENDS = pa.schema([FEATURES.field("channel_id"), FEATURES.field("window_end")])
 _BOTH: tuple[Kind, ...] = ("samples", "features")
 
 

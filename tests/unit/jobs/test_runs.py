@@ -25,11 +25,16 @@ def test_a_run_records_its_items_and_times(state: sqlite3.Connection, clock: Fak
 
 
 def test_a_run_that_raises_is_recorded_and_raises_on(state: sqlite3.Connection, clock: FakeClock) -> None:
-    with pytest.raises(StorageError), recorded(state, "compact", clock) as run:
-        run.items = 2
-        raise StorageError("the lake cannot be listed")
+    with pytest.raises(StorageError):
+        _fail_after_two(state, clock)
 
     assert rows(state) == [("compact", "failed", 2, "the lake cannot be listed")]
+
+
+def _fail_after_two(state: sqlite3.Connection, clock: FakeClock) -> None:
+    with recorded(state, "compact", clock) as run:
+        run.items = 2
+        raise StorageError("the lake cannot be listed")
 
 
 def test_an_unknown_error_is_recorded_with_its_kind(state: sqlite3.Connection, clock: FakeClock) -> None:

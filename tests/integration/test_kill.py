@@ -1,0 +1,225 @@
+"""kill -9 of the agent and of the jobs, at random moments, again and again."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from hostsight.clock import SECOND_NS
+from hostsight.errors import StorageError
+from hostsight.folders import DataFolder
+from hostsight.settings import Settings
+from hostsight.timerange import TimeRange
+from ingest.embedded import EmbeddedStore
+from ingest.heartbeat import read_heartbeat
+from ingest.lake import KINDS, Kind, Lake
+from jobs.progress import read_progress
+from jobs.watermarks import positions
+from migrations import open_state
+from sql.features import FeatureBuilder
+
+KILLS = 20
+HOST = "killed"
+DEADLINE_SECONDS = 90.0
+ALL = TimeRange(0, 2**62)
+
+pytestmark = pytest.mark.timeout(420)
+
+
+class Process:
+    """`hostsight agent` or `hostsight serve` on a data folder."""
+
+    def __init__(self, name: str, data: DataFolder) -> None:
+        self.name = name
+        self._data = data
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        environment = os.environ | {"HOSTSIGHT_AGENT_HOST": HOST, "HOSTSIGHT_DETECT_WARMUP": "35s"}
+        with (self._data.logs / f"{self.name}.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "cli.main", "--data", str(self._data.root), self.name],
+                env=environment,
+                stdout=log,
+                stderr=log,
+            )
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def kill(self) -> None:
+        assert self._process is not None
+        assert self._process.poll() is None, (self._data.logs / f"{self.name}.log").read_text()
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> int:
+        if self._process is None:
+            return 0
+        self._process.send_signal(signal.SIGTERM)
+        return self._process.wait(DEADLINE_SECONDS)
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + DEADLINE_SECONDS
+    pause = threading.Event()
+    while not condition():
+        assert time.monotonic() < end, f"{what} did not come within {DEADLINE_SECONDS} s"
+        pause.wait(0.02)
+
+
+def working(data: DataFolder, process: Process) -> bool:
+    """Whether this very process has reported of itself."""
+    report = read_heartbeat(data) if process.name == "agent" else read_progress(data)
+    return report is not None and report.pid == process.pid
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[DataFolder, list[int]]]:
+    """A data folder after the kills, and the moments at which the agent was killed."""
+    data = DataFolder(tmp_path_factory.mktemp("kill") / "data").create()
+    chance = random.Random(11)
+    processes = [Process("agent", data), Process("serve", data)]
+    moments: list[int] = []
+    try:
+        for process in processes:
+            process.start()
+        wait_for(lambda: live_model(data), "the first baseline")
+        for _ in range(KILLS):
+            victim = chance.choice(processes)
+            wait_for(lambda one=victim: working(data, one), f"a report of {victim.name}")  # type: ignore[misc]  # bound now
+            threading.Event().wait(chance.uniform(0.0, 1.5))
+            victim.kill()
+            if victim.name == "agent":
+                moments.append(time.time_ns())
+            victim.start()
+        for process in processes:
+            wait_for(lambda one=process: working(data, one), f"a report of {process.name}")  # type: ignore[misc]  # bound now
+        assert processes[0].stop() == 0
+        wait_for(lambda: caught_up(data), "the last window")
+        assert processes[1].stop() == 0
+        yield data, moments
+    finally:
+        for process in processes:
+            process.stop()
+
+
+def caught_up(data: DataFolder) -> bool:
+    span = EmbeddedStore(data, Settings()).span(HOST)
+    connection = open_state(data.state_db, read_only=True)
+    try:
+        return span is not None and positions(connection, "materialise").get(HOST) == span.end_ns
+    finally:
+        connection.close()
+
+
+def live_model(data: DataFolder) -> bool:
+    if not data.state_db.exists():
+        return False
+    try:
+        connection = open_state(data.state_db, read_only=True)
+    except StorageError:  # the pipeline is about to make it
+        return False
+    try:
+        return connection.execute("SELECT 1 FROM models WHERE state = 'live'").fetchone() is not None
+    finally:
+        connection.close()
+
+
+def spooled(data: DataFolder) -> tuple[EmbeddedStore, pa.Table, TimeRange]:
+    store = EmbeddedStore(data, Settings())
+    span = store.span(HOST)
+    assert span is not None
+    return store, store.export(HOST, span), span
+
+
+def keys(table: pa.Table, stamp: str) -> list[tuple[int, int]]:
+    ids, stamps = table["channel_id"].to_pylist(), table[stamp].cast(pa.int64()).to_pylist()
+    return sorted(zip(ids, stamps, strict=True))
+
+
+def test_every_file_can_be_read(killed: tuple[DataFolder, list[int]]) -> None:
+    data, _ = killed
+    store, samples, _ = spooled(data)
+
+    assert store.problems == ()
+    assert samples.num_rows > 0
+    for path in data.lake.rglob("*"):
+        assert path.suffix != ".bad", path
+        if path.suffix == ".parquet":
+            assert pq.read_table(path).num_rows > 0
+    connection = sqlite3.connect(data.state_db)
+    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
+
+
+def test_the_lake_holds_each_sample_of_the_spool_once(killed: tuple[DataFolder, list[int]]) -> None:
+    data, _ = killed
+    _, samples, _ = spooled(data)
+
+    assert Lake(data).read("samples", HOST, ALL).equals(samples)
+
+
+def test_no_window_is_lost_and_none_is_there_twice(killed: tuple[DataFolder, list[int]]) -> None:
+    data, _ = killed
+    store, samples, span = spooled(data)
+    builder = FeatureBuilder(Settings().window, store.channels(HOST))
+    wanted = builder.build(samples, span).features
+    builder.close()
+
+    assert keys(Lake(data).read("features", HOST, ALL), "window_end") == keys(wanted, "window_end")
+
+
+def test_scores_are_there_once(killed: tuple[DataFolder, list[int]]) -> None:
+    data, _ = killed
+    scores = Lake(data).read("scores", HOST, ALL)
+    groups = scores.group_by(["window_end", "detector"]).aggregate([([], "count_all")])
+
+    assert pc.max(groups["count_all"]).as_py() == 1
+    assert len(pc.unique(scores["window_end"])) > KILLS
+
+
+def test_the_agent_loses_at_most_its_unflushed_second(killed: tuple[DataFolder, list[int]]) -> None:
+    data, moments = killed
+    _, samples, _ = spooled(data)
+    stamps = np.unique(samples["ts"].cast(pa.int64()).to_numpy())
+
+    for moment in moments:
+        newest = int(stamps[np.searchsorted(stamps, moment) - 1])
+        assert moment - newest < 2 * SECOND_NS
+
+
+def test_what_was_killed_is_marked_as_lost(killed: tuple[DataFolder, list[int]]) -> None:
+    data, moments = killed
+    connection = open_state(data.state_db, read_only=True)
+    states = [
+        row["state"] for row in connection.execute("SELECT state FROM job_runs WHERE job = 'materialise'")
+    ]
+    connection.close()
+
+    assert states.count("lost") == KILLS - len(moments)
+    assert states[-1] == "ok"
+
+
+def test_nothing_half_written_stays(killed: tuple[DataFolder, list[int]]) -> None:
+    data, _ = killed
+    kinds: tuple[Kind, ...] = KINDS
+    parts: list[Path] = [path for kind in kinds for path in (data.lake / kind).rglob("*.part")]
+
+    assert parts == []
