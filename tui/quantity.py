@@ -12,6 +12,7 @@ _LARGE = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SMALL = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 _NAMES = {"percent": "%", "bytes": "B", "seconds": "s", "hertz": "Hz", "celsius": "°C", "watts": "W"}
 LONGEST_SYMBOL = 3
+_MEASURED = set(_NAMES.values())
 _BARE = {"", "1", "count", "ratio"}
 
 
@@ -22,6 +23,8 @@ def quantity(value: float | None, unit: str) -> str:
     name, slash, per = unit.partition("/")
     symbol = _NAMES.get(name, "" if name in _BARE else name)
     number, prefix = _scaled(value, symbol)
+    if not prefix and symbol not in _MEASURED and value == round(value):
+        number = f"{value:.0f}"
     if len(symbol) > LONGEST_SYMBOL:
         return f"{number}{prefix} {symbol}{slash}{per}"
     tail = f"{prefix}{symbol}{slash}{per}"
@@ -46,7 +49,7 @@ def _digits(value: float) -> str:
         return "0"
     if size >= 1e6 or size < 1e-4:
         return f"{value:.2e}"
-    decimals = max(0, 2 - math.floor(math.log10(size)))
+    decimals = max(0, 2 - math.floor(math.log10(size * 1.0005)))
     text = f"{value:.{decimals}f}"
     return text.rstrip("0").rstrip(".") if size < 0.99 else text
 
