@@ -105,9 +105,9 @@ class DetectSettings(Section, frozen=True, kw_only=True):
         Meta(
             gt=0,
             le=1,
-            description="channels whose |r| with a kept one exceeds this are left out of the model",
+            description="channels whose |r| with a kept one exceeds this are left out of the model; 1 leaves none out",
         ),
-    ] = 0.5
+    ] = 1.0
     train_windows: Annotated[
         int, Meta(ge=60, description="at most so many windows are fitted, evenly spread")
     ] = 20_000

@@ -5,10 +5,13 @@ A quiet host repeats itself to many digits, so a deviation of fifty standard dev
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from hostsight.channel import Channel
+from models.protocol import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +55,26 @@ _AMOUNT = Effect(4.0, 0.5)
 _RATE = Effect(1_000, 0.5)
 
 
+_SHARE_OF_MEMORY = 0.05
+
+
 def effect(channel: Channel) -> Effect:
-    """The channel's smallest deviation that matters."""
+    """What is set down for the channel's unit."""
     known = EFFECTS.get(channel.unit)
     if known is not None:
         return known
     return _RATE if channel.unit.endswith("/s") or channel.kind == "rate" else _AMOUNT
+
+
+def smallest_effects(channels: Sequence[Channel], levels: Floats) -> Floats:
+    """[channels]: the smallest deviation of each that matters, at these usual levels.
+
+    An amount of memory matters from a twentieth of the host's memory, which is the largest amount there is.
+    """
+    effects = np.array(
+        [effect(channel).at(level) for channel, level in zip(channels, levels, strict=True)], np.float64
+    )
+    amounts = np.array([channel.subsystem == "memory" and channel.unit == "B" for channel in channels], bool)
+    if amounts.any():
+        effects[amounts] = np.maximum(effects[amounts], _SHARE_OF_MEMORY * levels[amounts].max())
+    return effects

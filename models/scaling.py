@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hostsight.channel import Channel
-from models.effects import effect
+from models.effects import smallest_effects
 from models.protocol import Floats
 from sql.schemas import FEATURE_NAMES
 
@@ -21,9 +21,16 @@ STEPS_PER_EFFECT = 3.0
 MEAN = FEATURE_NAMES.index("mean")
 
 
+LEVELS = [FEATURE_NAMES.index(name) for name in ("mean", "min", "max")]
+
+
 @dataclass(frozen=True, slots=True)
 class Scaler:
-    """centre, step: [channels, features]. A step is the standard deviation, or a third of the smallest effect if that is more."""
+    """centre, step: [channels, features]. A step is the standard deviation, or more where that says too little:
+
+    - a third of the smallest effect (`models.effects`), or
+    - what a level has drifted during training: it may do so once more before the next refit.
+    """
 
     centre: Floats
     step: Floats
@@ -31,17 +38,12 @@ class Scaler:
     @classmethod
     def fit(cls, values: NDArray[np.float32], channels: Sequence[Channel]) -> Self:
         """values: [windows, channels, features]; NaN is absent; a channel without any value has centre 0."""
-        present = np.isfinite(values)
-        count = np.maximum(present.sum(axis=0), 1)
-        filled = np.where(present, values, 0.0)
-        centre = filled.sum(axis=0) / count
-        deviation = np.where(present, values - centre, 0.0)
-        spread = np.sqrt(np.square(deviation).sum(axis=0) / count)
-        effects = [
-            effect(channel).at(level) for channel, level in zip(channels, centre[:, MEAN], strict=True)
-        ]
-        floor = np.array(effects, np.float64)[:, np.newaxis] / STEPS_PER_EFFECT
-        return cls(centre, np.maximum(spread, floor))
+        centre = _mean(values)
+        spread = np.sqrt(_mean(np.square(values.astype(np.float64) - centre)))
+        floor = smallest_effects(channels, centre[:, MEAN])[:, np.newaxis] / STEPS_PER_EFFECT
+        step = np.maximum(spread, floor)
+        step[:, LEVELS] = np.maximum(step[:, LEVELS], _drift(values)[:, LEVELS])
+        return cls(centre, step)
 
     def steps(self, values: NDArray[np.float32]) -> Floats:
         """values as steps from usual, same shape, unclipped; what is absent is as expected: 0."""
@@ -54,6 +56,21 @@ class Scaler:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
         return cls(arrays["centre"].astype(np.float64), arrays["step"].astype(np.float64))
+
+
+def _mean(values: NDArray[np.floating]) -> Floats:
+    """Over the windows that have a value, 0 where none has."""
+    present = np.isfinite(values)
+    total = np.where(present, values, 0.0).sum(axis=0, dtype=np.float64)
+    return np.asarray(total / np.maximum(present.sum(axis=0), 1))
+
+
+def _drift(values: NDArray[np.float32]) -> Floats:
+    """How far each feature would move over the whole of training, judged by its two halves."""
+    half = len(values) // 2
+    before, after = values[:half], values[half:]
+    both = np.isfinite(before).any(axis=0) & np.isfinite(after).any(axis=0)
+    return np.where(both, 2 * np.abs(_mean(after) - _mean(before)), 0.0)
 
 
 def columns(steps: Floats, kept: NDArray[np.intp]) -> Floats:
