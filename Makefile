@@ -46,7 +46,7 @@ types: $(VENV)/.develop
 	$(BIN)/python -m mypy
 
 layers: $(VENV)/.develop
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 docs: $(VENV)/.develop
 	$(BIN)/python -m cli.docs

@@ -29,7 +29,7 @@ READY = "baseline is live: from now on every window is judged"
 
 
 def narrate(data: DataFolder, settings: Settings, lines: Lines, ended: threading.Event) -> None:
-    """Say what happens on `data` until `ended` is set; once more then."""
+    """Say what happens on `data` until `ended` is set."""
     narrator, began_ns = Narrator(), time.time_ns()
     while True:
         over = ended.wait(LOOK_SECONDS)
@@ -39,6 +39,7 @@ def narrate(data: DataFolder, settings: Settings, lines: Lines, ended: threading
             lines.say(line)
         lines.show(status.hosts)
         if over:
+            lines.say(f"stopped; {plural(len(episodes), 'episode')} in this time")
             return
 
 
@@ -98,7 +99,7 @@ class Narrator:
         elif host.phase == "no data" and before not in {None, "no data"}:
             yield f"{host.host}: {host.activity}"
         elif host.phase == "learning" and self._next_step(host):
-            yield f"{host.host}: {percent(host.progress)} {host.activity}"
+            yield f"{host.host}: {host.progress:.0%}, {host.activity}"
 
     def _next_step(self, host: HostStatus) -> bool:
         step = host.progress // STEP

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from datetime import datetime
 
 from hostsight.timerange import format_duration
 
@@ -12,17 +12,6 @@ _SI = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 def size(count: int | None) -> str:
     """`1.5 GB`; powers of 1000."""
     return "unknown" if count is None else f"{_scaled(float(count))}B"
-
-
-def quantity(value: float | None, unit: str) -> str:
-    """`12.5 MB/s`, `97 %`, `4.1 ms`; large values and bytes are scaled, small times go to ms and us."""
-    if value is None or not math.isfinite(value):
-        return "unknown"
-    if unit == "s" and value != 0 and abs(value) < 1:
-        return f"{value * 1e3:.3g} ms" if abs(value) >= 1e-3 else f"{value * 1e6:.3g} us"
-    if unit in {"%", "ratio", ""}:
-        return f"{value:.3g} {unit}".rstrip()
-    return _scaled(value) + unit
 
 
 def _scaled(value: float) -> str:
@@ -45,6 +34,15 @@ def rough_duration(seconds: float | None) -> str:
         if seconds < below:
             return format_duration(round(seconds / step) * step)
     return format_duration(round(seconds / 3600) * 3600)
+
+
+def distance(now: str, then: str | None) -> str:
+    """`12s ago`, `in 3m`, of two ISO 8601 times; empty where there is no `then`."""
+    if then is None:
+        return ""
+    seconds = (datetime.fromisoformat(then) - datetime.fromisoformat(now)).total_seconds()
+    whole = rough_duration(round(abs(seconds)))
+    return f"in {whole}" if seconds > 0 else f"{whole} ago"
 
 
 def plural(count: int, word: str) -> str:

@@ -61,7 +61,7 @@ def _show(detail: EpisodeDetail) -> None:
 
 def _show_attribution(detail: EpisodeDetail) -> None:
     from cli.output import narrate, print_table
-    from cli.text import percent, quantity
+    from cli.text import percent
 
     print_table(
         ("share", "subsystem", "device", "metric", "expected", "actual", ""),
@@ -71,8 +71,8 @@ def _show_attribution(detail: EpisodeDetail) -> None:
                 item.subsystem,
                 item.device,
                 item.metric,
-                quantity(item.expected, item.unit),
-                quantity(item.actual, item.unit),
+                _level(item.expected, item.unit),
+                _level(item.actual, item.unit),
                 item.direction,
             )
             for item in detail.attribution[:SHOWN]
@@ -95,3 +95,9 @@ def _show_detectors(detail: EpisodeDetail) -> None:
         ((item.name, f"{item.tail_probability:.2g}", f"{item.threshold:.2g}") for item in detail.detectors),
         numbers=("tail probability", "anomalous below"),
     )
+
+
+def _level(level: float | None, unit: str) -> str:
+    from models.wording import value
+
+    return "unknown" if level is None else value(level, unit)

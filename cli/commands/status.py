@@ -128,18 +128,18 @@ def _show_hosts(status: Status) -> None:
 
 def _show_jobs(status: Status) -> None:
     from cli.output import print_table
-    from cli.text import rough_duration
+    from cli.text import distance, rough_duration
 
     click.echo()
     print_table(
-        ("job", "state", "last run", "took", "next", "error"),
+        ("job", "state", "began", "took", "next", "error"),
         (
             (
                 job.job,
                 f"{job.state} (overdue)" if job.overrun else job.state,
-                job.last_started,
+                distance(status.time, job.last_started),
                 rough_duration(job.duration_seconds),
-                job.next,
+                distance(status.time, job.next),
                 job.error,
             )
             for job in status.jobs
