@@ -15,7 +15,7 @@ from hostsight.settings import Settings
 from ingest.background import BackgroundReader
 from ingest.collector import Host, Metric, Slot
 from ingest.inventory import Inventory, take_inventory
-from ingest.reader import Condition, Reader
+from ingest.reader import Condition, Reader, describe
 from ingest.registry import enabled, subsystem_of
 from ingest.sampler import host_of
 
@@ -85,7 +85,12 @@ class _Probe:
 
     def absent(self) -> Sequence[tuple[str, str, str]]:
         """What the collector says is missing; asked only when it is at rest."""
-        return () if self._background.pending else self.reader.collector.absent()
+        if self._background.pending:
+            return ()
+        try:
+            return tuple(self.reader.collector.absent())
+        except Exception as error:  # noqa: BLE001 - any fault of a collector is shown, and hides no other's findings
+            return ((f"what collector {self.name} lacks", f"failed: {describe(error)}", ""),)
 
     def ask(self) -> None:
         self._background.poll(due=True)

@@ -9,6 +9,7 @@ import pytest
 
 from hostsight.clock import FakeClock
 from hostsight.folders import DataFolder
+from tests.unit.collectors.trees import Trees
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -20,6 +21,12 @@ def shared() -> Path:
     if not (folder / "fixtures").is_dir():
         pytest.skip(f"no captured data at {folder}; HOSTSIGHT_SHARED names another place")
     return folder
+
+
+@pytest.fixture(scope="session")
+def trees(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Trees:
+    """Captured /proc and /sys of real servers."""
+    return Trees(shared / "fixtures" / "host", tmp_path_factory.mktemp("trees"))
 
 
 @pytest.fixture

@@ -1,0 +1,112 @@
+"""Captured trees of real servers, unpacked once a session; and what a collector reads from a tree."""
+
+from __future__ import annotations
+
+import bz2
+import re
+import tarfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ingest.collector import Collector, Host
+
+_NEEDED = re.compile(
+    r"(^|/)proc/|/sys/block/|/mm/hugepages/|/node/node\d+/(meminfo|numastat|cpulist|hugepages/)"
+    r"|/msi_irqs/|/numa_node$|/net/[^/]+$|/cpufreq/policy\d+/(affected_cpus|scaling_cur_freq)$"
+)
+"""Of the 33,000 files of a server's /sys, those that some collector reads."""
+
+
+def read(collector: Collector, root: Path, *, per_cpu: int = 64, devices: int = 64) -> dict[str, float]:
+    """`subsystem device metric` -> value in the metric's unit, the raw counter for a rate."""
+    slots = collector.open(Host(root, per_cpu, devices))
+    raw = np.full(len(slots), np.nan)
+    try:
+        assert collector.read(raw)
+    finally:
+        collector.close()
+    return {
+        f"{slot.subsystem} {slot.device} {slot.metric.name}": float(value) * slot.metric.scale
+        for slot, value in zip(slots, raw, strict=True)
+    }
+
+
+def write(root: Path, files: Mapping[str, str | bytes]) -> Path:
+    """A small tree below `root`."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return root
+
+
+@dataclass(frozen=True, slots=True)
+class Trees:
+    """The captures in `source`, unpacked below `folder` when first asked for."""
+
+    source: Path
+    folder: Path
+
+    def tar(self, name: str, inside: str = "") -> Path:
+        """The tree of `name`.tgz; `inside` is the folder in it that holds proc and sys."""
+        target = self.folder / name
+        if not target.is_dir():
+            with tarfile.open(self.source / f"{name}.tgz") as archive:
+                archive.extractall(target, _wanted(archive), filter=_lenient)
+        return target / inside
+
+    def ttar(self, name: str, inside: str = "") -> Path:
+        """The tree of `name`.ttar, a text format: PROVENANCE.md beside the captures describes it."""
+        target = self.folder / name
+        if not target.is_dir():
+            _unpack_text(self.source / f"{name}.ttar", target)
+        return target / inside
+
+    def largest(self) -> Path:
+        """A tree with the /proc/interrupts and /proc/softirqs of a host with 1,152 CPUs."""
+        target = self.folder / "1152cpu"
+        if not target.is_dir():
+            for name in ("interrupts", "softirqs"):
+                content = bz2.decompress((self.source / f"{name}-1152cpu.bz2").read_bytes())
+                write(target, {f"proc/{name}": content})
+        return target
+
+    @property
+    def dual_xeon(self) -> Path:
+        return self.tar("dual-xeon-e5-2630v4-ib", "qa/linux/meminfo-root-008")
+
+    @property
+    def prometheus(self) -> Path:
+        return self.ttar("prometheus-procfs", "fixtures")
+
+
+def _wanted(archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
+    return [member for member in archive if _NEEDED.search(member.name)]
+
+
+def _lenient(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
+    """Links that lead out of the tree are left out."""
+    try:
+        return tarfile.data_filter(member, path)
+    except tarfile.FilterError:
+        return None
+
+
+def _unpack_text(source: Path, target: Path) -> None:
+    path = target
+    with source.open("rb") as lines:
+        for line in lines:
+            key, _, value = line.rstrip(b"\n").partition(b": ")
+            if key == b"Path":
+                path = target / value.decode()
+                path.parent.mkdir(parents=True, exist_ok=True)
+            elif key == b"Directory":
+                (target / value.decode()).mkdir(parents=True, exist_ok=True)
+            elif key == b"SymlinkTo":
+                path.symlink_to(value.decode())
+            elif key == b"Lines":
+                content = b"".join(next(lines) for _ in range(int(value)))
+                path.write_bytes(content.removesuffix(b"EOF\n").replace(b"NULLBYTE", b"\0"))
