@@ -16,7 +16,7 @@ from ingest.collectors.pci import ADDRESS, PciDevice
 _QUEUE = re.compile(r"(.+?)-(?:TxRx|Tx-Rx|rx|tx|fp)(?:-?\d+)?", re.IGNORECASE)
 _NVME = re.compile(r"(nvme\d+)q\d+")
 _MELLANOX = re.compile(r"(mlx\d)_.*")
-_TRIGGER = re.compile(r"(?:\d+-?)?(?:edge|level|fasteoi)?")
+_TRIGGER = re.compile(r"(?:\d+-?)?(?:edge|level|fasteoi)?", re.IGNORECASE)
 _STEM = re.compile(r"[^-.:@\[]+")
 
 

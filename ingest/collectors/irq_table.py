@@ -21,7 +21,7 @@ _BUFFER = 2**16
 
 @dataclass(frozen=True, slots=True)
 class IrqRow:
-    """`label` is an interrupt's number (`24`) or the kernel's short name (`LOC`). `by_cpu` is False for a single sum."""
+    """`label` is an interrupt's number (`24`) or the kernel's short name (`LOC`). `by_cpu` is False for a single sum, and for text that is no row."""
 
     label: str
     description: str
@@ -81,9 +81,9 @@ class IrqTable:
         label, _, rest = line.partition(b":")
         width = len(self.cpus)
         words = rest.split(None, width)
+        by_cpu = len(words) >= width > 0
         values = np.zeros(width)
-        by_cpu = len(words) > 1 or width == 1
-        if by_cpu and len(words) >= width:
+        if by_cpu:
             values[:] = numbers(words[:width])
         elif width:
             values[0] = number(words[0]) if len(words) == 1 else np.nan
