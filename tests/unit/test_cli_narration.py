@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from cli.narration import QUIET_SECONDS, Narrator
+from hostsight.clock import SECOND_NS
+from jobs.host_status import HostStatus
+from jobs.status import AgentStatus, PipelineStatus, Status
+from jobs.store_status import StoreStatus
+from models.episode_store import Episode
+
+T0 = 1_700_000_000 * SECOND_NS
+HOST = HostStatus(
+    host="gpu01",
+    phase="learning",
+    progress=0.0,
+    activity="learning what is normal here",
+    windows=0,
+    processed_to=None,
+    newest_ns=None,
+    lag_seconds=0.5,
+    model=None,
+    open_episodes=0,
+)
+EPISODE = Episode(
+    id=3,
+    host="gpu01",
+    state="open",
+    opened_ns=T0,
+    last_seen_ns=T0 + 100 * SECOND_NS,
+    closed_ns=None,
+    severity="warning",
+    score=9.0,
+    confidence=2 / 3,
+    subsystem="cpu",
+    device="host",
+    metric="busy_percent",
+    cause=None,
+    summary="cpu: busy is 97 %, usually 4 %",
+    model="m",
+    visible_ns=T0,
+)
+
+
+def status(*hosts: HostStatus, agent: bool = True, problems: tuple[str, ...] = ()) -> Status:
+    return Status(
+        version="0",
+        data="/data",
+        time="",
+        agent=AgentStatus(running=agent, host="gpu01", channels=412, tick_seconds=0.1, cpu_percent=1.25),
+        pipeline=PipelineStatus(running=agent),
+        store=StoreStatus(),
+        hosts=hosts,
+        jobs=(),
+        models=0,
+        problems=problems,
+    )
+
+
+@pytest.fixture
+def narrator() -> Narrator:
+    """One that has said already that the agent collects."""
+    made = Narrator()
+    assert made.tell(status(), (), T0) == ["collecting 412 channels of gpu01 every 100ms into /data"]
+    return made
+
+
+def learning(progress: float) -> Status:
+    return status(msgspec.structs.replace(HOST, progress=progress))
+
+
+def test_learning_is_told_in_tenths(narrator: Narrator) -> None:
+    told = [narrator.tell(learning(progress), (), T0) for progress in (0.0, 0.05, 0.11, 0.12, 0.35)]
+    assert told == [
+        ["gpu01: 0%, learning what is normal here"],
+        [],
+        ["gpu01: 11%, learning what is normal here"],
+        [],
+        ["gpu01: 35%, learning what is normal here"],
+    ]
+
+
+def test_going_live_is_told_once(narrator: Narrator) -> None:
+    live = status(msgspec.structs.replace(HOST, phase="live", progress=1.0, model="m1"))
+    assert narrator.tell(live, (), T0) == [
+        "gpu01: baseline is live: from now on every window is judged (model m1)"
+    ]
+    assert narrator.tell(live, (), T0) == []
+
+
+def test_an_episode_is_told_when_it_opens_and_when_it_closes(narrator: Narrator) -> None:
+    closed = msgspec.structs.replace(EPISODE, state="closed", closed_ns=T0, severity="critical")
+    told = [narrator.tell(status(), [episode], T0) for episode in (EPISODE, EPISODE, closed, closed, EPISODE)]
+    assert told == [
+        [
+            "episode 3 on gpu01 opened: warning, cpu: busy is 97 %, usually 4 %"
+            " (confidence 66.7 %; hostsight explain 3)"
+        ],
+        [],
+        ["episode 3 on gpu01 closed after 1m40s: critical, cpu: busy is 97 %, usually 4 %"],
+        [],
+        [
+            "episode 3 on gpu01 opened again: warning, cpu: busy is 97 %, usually 4 %"
+            " (confidence 66.7 %; hostsight explain 3)"
+        ],
+    ]
+
+
+def test_problems_are_told_once_and_not_while_things_start() -> None:
+    narrator = Narrator()
+    assert narrator.tell(status(agent=False, problems=("no agent; start one",)), (), T0) == []
+    narrator.tell(status(), (), T0)
+    full = status(problems=("no space left; free some",))
+    assert narrator.tell(full, (), T0) == ["problem: no space left; free some"]
+    assert narrator.tell(full, (), T0) == []
+
+
+def test_a_quiet_minute_says_that_all_is_well(narrator: Narrator) -> None:
+    live = status(msgspec.structs.replace(HOST, phase="live", windows=1234, model="m1"))
+    narrator.tell(live, (), T0)
+    assert narrator.tell(live, (), T0 + round((QUIET_SECONDS - 1) * SECOND_NS)) == []
+    assert narrator.tell(live, (), T0 + round(QUIET_SECONDS * SECOND_NS)) == [
+        "gpu01: 1,234 windows judged, 500ms behind, 0 open episodes; agent at 1.2 % of a core"
+    ]
