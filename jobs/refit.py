@@ -6,7 +6,6 @@ scikit-learn and the training windows come and go with that process, so the live
 from __future__ import annotations
 
 import os
-import sqlite3
 import sys
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from jobs.requests import WHYS, Why
 from jobs.schedule import MATERIALISE
 from jobs.watermarks import position
 from migrations import open_state
+from models.episode_store import quarantined
 from models.refit import Learner, Refit, read_training, refit
 from models.store import ModelStore
 from sql.schemas import FEATURES
@@ -64,23 +64,6 @@ def held(lake: Lake, host: str, span: TimeRange) -> TimeRange:
         (file.span.start_ns for file in lake.files("features", host=host, span=span)), default=span.end_ns
     )
     return TimeRange(max(span.start_ns, start_ns), span.end_ns)
-
-
-def quarantined(
-    connection: sqlite3.Connection, host: str, settings: Settings, now_ns: int
-) -> list[TimeRange]:
-    """Spans of this host's episodes, with the windows that led to them; one that lasted `accept_after` is the new normal."""
-    lead_ns = settings.detect.open_of * settings.window.stride.ns + settings.window.length.ns
-    rows = connection.execute(
-        "SELECT opened_ns, CASE state WHEN 'open' THEN ?1 ELSE last_seen_ns END AS end_ns FROM episodes"
-        " WHERE host = ?2",
-        (now_ns, host),
-    )
-    return [
-        TimeRange(row["opened_ns"] - lead_ns, max(row["opened_ns"], row["end_ns"]))
-        for row in rows
-        if row["end_ns"] - row["opened_ns"] < settings.detect.accept_after.ns
-    ]
 
 
 def main(arguments: list[str]) -> int:

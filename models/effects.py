@@ -5,6 +5,7 @@ A quiet host repeats itself to many digits, so a deviation of fifty standard dev
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,41 +30,51 @@ EFFECTS: Mapping[str, Effect] = {
     "%": Effect(10.0, 0.1),
     "ratio": Effect(0.2, 0.2),
     "B": Effect(256e6, 0.1),
-    "B/s": Effect(5e6, 0.5),
+    "B/s": Effect(10e6, 0.5),
     "s": Effect(0.01, 0.5),
     "Hz": Effect(200e6, 0.1),
     "°C": Effect(8.0, 0.1),
     "W": Effect(20.0, 0.2),
     "V": Effect(0.1, 0.1),
-    "pages/s": Effect(2_000, 0.5),
+    "pages/s": Effect(5_000, 0.5),
     "events/s": Effect(2_000, 0.5),
-    "interrupts/s": Effect(2_000, 0.5),
+    "interrupts/s": Effect(5_000, 0.5),
     "switches/s": Effect(5_000, 0.5),
-    "packets/s": Effect(2_000, 0.5),
-    "segments/s": Effect(2_000, 0.5),
+    "packets/s": Effect(5_000, 0.5),
+    "segments/s": Effect(5_000, 0.5),
     "requests/s": Effect(200, 0.5),
-    "errors/s": Effect(1.0, 0.5),
-    "drops/s": Effect(1.0, 0.5),
+    "errors/s": Effect(5.0, 1.0),
+    "drops/s": Effect(5.0, 1.0),
+    "stalls/s": Effect(100, 1.0),
     "sockets": Effect(100, 0.5),
     "connections": Effect(100, 0.5),
     "1": Effect(4.0, 0.5),
-    "1/s": Effect(1_000, 0.5),
+    "1/s": Effect(2_000, 0.5),
 }
 """Unit -> effect. Adding a unit is a line here; one that is not here takes the default of its form."""
 
+METRICS: tuple[tuple[re.Pattern[str], Effect], ...] = (
+    (re.compile("out_of_memory_kills"), Effect(0.3, 1.0)),
+    (re.compile("^(compaction|huge|migration)_"), Effect(2_000, 0.5)),
+    (re.compile("page_faults"), Effect(20_000, 0.5)),
+    (re.compile("retransmi|timeouts|resets|out_of_order"), Effect(20.0, 1.0)),
+    (
+        re.compile("errors?_|dropped|drops|failures|failed|overflow|aborts|allocation_stalls|throttles"),
+        Effect(5.0, 1.0),
+    ),
+)
+"""Rates whose name says more than their unit does; the first match holds."""
+
 _AMOUNT = Effect(4.0, 0.5)
 _RATE = Effect(1_000, 0.5)
-
-
 _SHARE_OF_MEMORY = 0.05
 
 
 def effect(channel: Channel) -> Effect:
-    """What is set down for the channel's unit."""
-    known = EFFECTS.get(channel.unit)
-    if known is not None:
-        return known
-    return _RATE if channel.unit.endswith("/s") or channel.kind == "rate" else _AMOUNT
+    """What is set down for the channel's metric, or else for its unit."""
+    rate = channel.unit.endswith("/s")
+    named = (known for pattern, known in METRICS if rate and pattern.search(channel.metric))
+    return next(named, None) or EFFECTS.get(channel.unit) or (_RATE if rate else _AMOUNT)
 
 
 def smallest_effects(channels: Sequence[Channel], levels: Floats) -> Floats:

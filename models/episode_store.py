@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Sequence
 from typing import TypeVar
 
 import msgspec
 
-from hostsight.clock import SystemClock, iso
+from hostsight.clock import SECOND_NS, SystemClock, iso
 from hostsight.errors import UsageError
-from hostsight.settings import DetectSettings
+from hostsight.settings import Settings
 from hostsight.timerange import TimeRange
 from models.episode_state import EpisodeChange
+
+_SHORT_NS = 120 * SECOND_NS
+_HABIT = 4
 
 _Row = TypeVar("_Row", bound=msgspec.Struct)
 
@@ -200,17 +204,34 @@ def open_count(connection: sqlite3.Connection, host: str | None = None) -> int:
 
 
 def quarantined(
-    connection: sqlite3.Connection, host: str, span: TimeRange, settings: DetectSettings, margin_ns: int
+    connection: sqlite3.Connection, host: str, settings: Settings, now_ns: int
 ) -> list[TimeRange]:
-    """What a refit must not learn from: the episodes in `span`, with `margin_ns` (a few windows) before and after.
+    """What a refit must not learn from: the host's episodes, with the windows that led to them.
 
-    An episode that has lasted `accept_after` is how this host behaves now, and is learnt.
+    Two kinds are learnt all the same, or they would alarm for ever: an episode that has lasted `accept_after` is how this
+    host behaves now, and short ones that keep coming back with the same main channel are a habit of it.
     """
-    found = []
-    for episode in list_episodes(connection, since_ns=span.start_ns, until_ns=span.end_ns, host=host):
-        if episode.last_seen_ns - episode.opened_ns < settings.accept_after.ns:
-            found.append(TimeRange(episode.opened_ns - margin_ns, episode.last_seen_ns + margin_ns))
-    return found
+    lead_ns = settings.detect.open_of * settings.window.stride.ns + settings.window.length.ns
+    episodes = list_episodes(connection, host=host)
+    habits = Counter(_main(episode) for episode in episodes if _is_short(episode))
+    return [
+        TimeRange(episode.opened_ns - lead_ns, max(episode.opened_ns, _end_ns(episode, now_ns)))
+        for episode in episodes
+        if _end_ns(episode, now_ns) - episode.opened_ns < settings.detect.accept_after.ns
+        and not (_is_short(episode) and habits[_main(episode)] >= _HABIT)
+    ]
+
+
+def _end_ns(episode: Episode, now_ns: int) -> int:
+    return now_ns if episode.state == "open" else episode.last_seen_ns
+
+
+def _main(episode: Episode) -> tuple[str, str, str]:
+    return episode.subsystem, episode.device, episode.metric
+
+
+def _is_short(episode: Episode) -> bool:
+    return episode.state == "closed" and episode.last_seen_ns - episode.opened_ns < _SHORT_NS
 
 
 def load_tracker(connection: sqlite3.Connection, host: str) -> str | None:
