@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 
-from ingest.retention import retain
-
 from hostsight.clock import SECOND_NS, Clock
 from hostsight.folders import DataFolder
 from hostsight.settings import RetentionSettings
 from ingest.compaction import compact
 from ingest.lake import Lake
+from ingest.retention import retain
 from jobs.boundary import run_job
 from jobs.runs import prune_runs
 from jobs.schedule import COMPACT, RETAIN

@@ -60,7 +60,7 @@ def _agent(beat: Heartbeat | None, now_ns: int) -> Iterator[str]:
         yield "no agent has run on this data folder; start `hostsight agent` or `hostsight up`"
         return
     if not alive(beat, now_ns):
-        yield f"the agent is not running: last heard {_ago(now_ns - beat.updated_ns)}; start `hostsight agent` or `hostsight up`"
+        yield _silent("the agent", "is", beat.pid, now_ns - beat.updated_ns, "agent")
     if beat.storage_error:
         yield f"the agent keeps no telemetry now: {beat.storage_error}"
     if beat.spool_dropped_segments:
@@ -75,7 +75,7 @@ def _pipeline(progress: Progress | None, now_ns: int) -> Iterator[str]:
         yield "no jobs have run on this data folder; start `hostsight serve` or `hostsight up`"
         return
     if not progress.running(now_ns):
-        yield _silent(progress, now_ns)
+        yield _silent("the jobs", "are", progress.pid, now_ns - progress.updated_ns, "serve")
         return
     if progress.error:
         yield f"the jobs do not get on: {progress.error}"
@@ -95,11 +95,12 @@ def _behind(host: HostProgress, now_ns: int) -> Iterator[str]:
         yield f"{host.host}: windows are done up to {iso(host.position_ns)}, which is in the future: the clock was set back, and new ones follow from then on; set the clock right, or start on a new data folder"
 
 
-def _silent(progress: Progress, now_ns: int) -> str:
-    since = _ago(now_ns - progress.updated_ns)
-    if progress.age_seconds(now_ns) >= STALE_SECONDS and process_exists(progress.pid):
-        return f"the jobs (process {progress.pid}) last reported {since}: they are stuck or cannot write; see the data folder's logs, or restart `hostsight serve`"
-    return f"the jobs are not running: last heard {since}; start `hostsight serve` or `hostsight up`"
+def _silent(who: str, verb: str, pid: int, age_ns: int, command: str) -> str:
+    if age_ns > STALE_SECONDS * SECOND_NS and process_exists(pid):
+        return f"{who} (process {pid}) last reported {_ago(age_ns)}: stuck, or unable to write; make room or mend the rights, or restart `hostsight {command}`"
+    return (
+        f"{who} {verb} not running: last heard {_ago(age_ns)}; start `hostsight {command}` or `hostsight up`"
+    )
 
 
 def _jobs(jobs: Sequence[JobStatus]) -> Iterator[str]:

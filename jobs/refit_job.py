@@ -16,7 +16,7 @@ from jobs import child
 from jobs.boundary import tell
 from jobs.environment import settings_environment
 from jobs.requests import Request, done, oldest
-from jobs.runs import LONGEST_REFIT_NS, mark_lost, recorded
+from jobs.runs import LONGEST_REFIT_NS, Stopped, recorded
 from jobs.schedule import REFIT
 from jobs.service import describe_exit
 from migrations import open_state
@@ -25,10 +25,6 @@ from models.refit import Refit
 _WAIT_SECONDS = 0.2
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """A refit leaves the other cores to the work that is being watched."""
-
-
-class Stopped(Exception):  # noqa: N818  # no error: the pipeline ends, and the request stays
-    pass
 
 
 class RefitJob:
@@ -67,7 +63,6 @@ class RefitJob:
                 with recorded(connection, REFIT, self._clock) as run:
                     run.items = self._in_child(request).windows
             except Stopped:
-                mark_lost(connection, REFIT)
                 return tried
             except Exception as error:  # noqa: BLE001  # recorded; the next request has its turn
                 tell(error)

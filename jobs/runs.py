@@ -15,6 +15,13 @@ from jobs.sentences import sentence
 LOST = "the process that ran it was killed; its work is done again from where it last committed"
 
 
+STOPPED = "the pipeline was stopped; its work is done at the next start"
+
+
+class Stopped(Exception):  # noqa: N818  # no error: the pipeline ends, and the job's work waits for its next start
+    pass
+
+
 LONGEST_REFIT_NS = 3600 * SECOND_NS
 """A refit that takes longer is stopped."""
 
@@ -29,11 +36,11 @@ class Run:
     items: int = 0
 
 
-def mark_lost(connection: sqlite3.Connection, job: str | None = None) -> int:
+def mark_lost(connection: sqlite3.Connection, job: str | None = None, why: str = LOST) -> int:
     """Call at the start, under the pipeline's lock: what still says `running` was killed. Returns how many."""
     cursor = connection.execute(
-        "UPDATE job_runs SET state = 'lost', error = ? WHERE state = 'running' AND (?2 IS NULL OR job = ?2)",
-        (LOST, job),
+        "UPDATE job_runs SET state = 'lost', error = ?1 WHERE state = 'running' AND (?2 IS NULL OR job = ?2)",
+        (why, job),
     )
     return cursor.rowcount
 
@@ -70,6 +77,9 @@ def recorded(connection: sqlite3.Connection, job: str, clock: Clock) -> Iterator
     run = start_run(connection, job, clock.wall_ns())
     try:
         yield run
+    except Stopped:
+        mark_lost(connection, job, STOPPED)
+        raise
     except BaseException as error:
         finish_run(connection, run, clock.wall_ns(), sentence(error))
         raise

@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+
+import pytest
+
+from hostsight.clock import SECOND_NS, FakeClock
+from hostsight.folders import DataFolder
+from hostsight.settings import Settings
+from ingest.heartbeat import CollectorBeat, Heartbeat, write_heartbeat
+from jobs.job_status import JobStatus
+from jobs.progress import HostProgress, Progress, write_progress
+from jobs.runs import finish_run, mark_lost, start_run
+from jobs.schedule import MATERIALISE
+from jobs.status import Status, read_status
+from jobs.watermarks import advance
+
+GONE = 2**22 + 1
+"""A process id beyond what the kernel gives."""
+
+
+def status(data: DataFolder, clock: FakeClock) -> Status:
+    return read_status(data, Settings(), clock.wall_ns())
+
+
+def job(found: Status, name: str) -> JobStatus:
+    return next(one for one in found.jobs if one.job == name)
+
+
+def beat(clock: FakeClock, **changed: object) -> Heartbeat:
+    facts: dict[str, object] = {
+        "pid": os.getpid(),
+        "host": "h1",
+        "root": "/",
+        "started_ns": clock.wall_ns() - 60 * SECOND_NS,
+        "updated_ns": clock.wall_ns(),
+        "tick_seconds": 0.1,
+        "ticks": 600,
+        "late_ticks": 2,
+        "lateness_p99_ms": 1.5,
+        "lost_values": 0,
+        "spool_bytes": 1000,
+        "spool_dropped_segments": 0,
+        "rss_bytes": 7 * 10**7,
+        "cpu_percent": 1.0,
+        "channels": 300,
+        "storage_error": None,
+        "collectors": [],
+    }
+    return Heartbeat(**(facts | changed))  # type: ignore[arg-type]  # facts of several types
+
+
+def progress(
+    clock: FakeClock, *hosts: HostProgress, pid: int | None = None, error: str | None = None
+) -> Progress:
+    return Progress(
+        pid=os.getpid() if pid is None else pid,
+        store="embedded",
+        started_ns=clock.wall_ns(),
+        updated_ns=clock.wall_ns(),
+        rss_bytes=1,
+        cpu_percent=3.0,
+        hosts=hosts,
+        error=error,
+    )
+
+
+def test_an_empty_folder_is_described_not_refused(data: DataFolder, clock: FakeClock) -> None:
+    found = status(data, clock)
+
+    assert found.hosts == ()
+    assert [one.state for one in found.jobs] == ["never"] * 4
+    assert any("no agent has run" in problem for problem in found.problems)
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path: object, clock: FakeClock) -> None:
+    data = DataFolder(tmp_path / "nowhere")  # type: ignore[operator]  # a Path
+
+    assert any("nowhere does not exist; start `hostsight up`" in one for one in status(data, clock).problems)
+
+
+def test_all_well_has_no_problem(data: DataFolder, clock: FakeClock, state: sqlite3.Connection) -> None:
+    now = clock.wall_ns()
+    write_heartbeat(data, beat(clock))
+    host = HostProgress(
+        host="h1", position_ns=now, available_ns=now, windows=90, progress=0.5, activity="learning"
+    )
+    write_progress(data, progress(clock, host))
+    advance(state, MATERIALISE, "h1", now - SECOND_NS, now)
+    found = status(data, clock)
+
+    assert found.problems == ()
+    (shown,) = found.hosts
+    assert (shown.phase, shown.progress, shown.activity) == ("learning", 0.5, "learning")
+    assert (shown.lag_seconds, shown.newest_ns) == (1.0, now)
+    assert json.loads(found.to_json())["agent"]["running"] is True
+
+
+def test_a_silent_host_has_no_data(data: DataFolder, clock: FakeClock, state: sqlite3.Connection) -> None:
+    advance(state, MATERIALISE, "h1", clock.wall_ns(), clock.wall_ns())
+    clock.advance(61)
+    write_progress(data, progress(clock, HostProgress(host="h1", activity="watching")))
+    (host,) = status(data, clock).hosts
+
+    assert host.phase == "no data"
+    assert host.activity == "waiting for telemetry: none for over a minute"
+
+
+def test_a_job_that_raised_shows_its_error_and_when_it_is_due(
+    data: DataFolder, clock: FakeClock, state: sqlite3.Connection
+) -> None:
+    run = start_run(state, "compact", clock.wall_ns())
+    finish_run(state, run, clock.wall_ns() + 2 * SECOND_NS, "no space left while writing lake/x")
+    shown = job(status(data, clock), "compact")
+
+    assert (shown.state, shown.failures, shown.duration_seconds) == ("failed", 1, 2.0)
+    assert shown.error == "no space left while writing lake/x"
+    assert shown.next is not None
+    assert any("job compact failed" in problem for problem in status(data, clock).problems)
+
+
+def test_a_failure_is_remembered_for_a_day_after_the_job_has_recovered(
+    data: DataFolder, clock: FakeClock, state: sqlite3.Connection
+) -> None:
+    finish_run(state, start_run(state, "retain", clock.wall_ns()), clock.wall_ns(), "bad")
+    clock.advance(3600)
+    finish_run(state, start_run(state, "retain", clock.wall_ns()), clock.wall_ns())
+    shown = job(status(data, clock), "retain")
+    assert (shown.state, shown.failures, shown.error) == ("ok", 1, "bad")
+
+    clock.advance(86_400)
+    shown = job(status(data, clock), "retain")
+    assert (shown.failures, shown.error) == (0, None)
+
+
+def test_a_job_that_was_killed_is_lost(data: DataFolder, clock: FakeClock, state: sqlite3.Connection) -> None:
+    start_run(state, "refit", clock.wall_ns())
+    mark_lost(state)
+    shown = job(status(data, clock), "refit")
+
+    assert (shown.state, shown.failures) == ("lost", 1)
+    assert any("job refit lost" in problem for problem in status(data, clock).problems)
+
+
+def test_a_job_still_running_when_it_is_due_again_overruns(
+    data: DataFolder, clock: FakeClock, state: sqlite3.Connection
+) -> None:
+    start_run(state, "compact", clock.wall_ns())
+    assert not job(status(data, clock), "compact").overrun
+
+    clock.advance(61)
+    assert job(status(data, clock), "compact").overrun
+    assert any("job compact overruns" in problem for problem in status(data, clock).problems)
+
+
+def test_the_live_job_runs_for_ever_and_never_overruns(
+    data: DataFolder, clock: FakeClock, state: sqlite3.Connection
+) -> None:
+    start_run(state, MATERIALISE, clock.wall_ns())
+    clock.advance(3600)
+
+    assert not job(status(data, clock), MATERIALISE).overrun
+
+
+@pytest.mark.parametrize(
+    ("pid", "words"),
+    [(GONE, "the agent is not running: last heard 30s ago"), (os.getpid(), "last reported 30s ago: stuck")],
+)
+def test_an_agent_that_ended_is_told_from_one_that_is_stuck(
+    data: DataFolder, clock: FakeClock, pid: int, words: str
+) -> None:
+    write_heartbeat(data, beat(clock, pid=pid))
+    clock.advance(30)
+    found = status(data, clock)
+
+    assert not found.agent.running
+    assert any(words in problem for problem in found.problems)
+
+
+def test_a_failed_collector_and_a_full_spool_are_problems(data: DataFolder, clock: FakeClock) -> None:
+    failed = CollectorBeat("cpu", "fast", "failed", "", "ValueError: garbage", 0, 1.0)
+    write_heartbeat(
+        data, beat(clock, collectors=[failed], storage_error="no space left", spool_dropped_segments=3)
+    )
+    problems = " | ".join(status(data, clock).problems)
+
+    assert "collector cpu fails: ValueError: garbage" in problems
+    assert "keeps no telemetry now: no space left" in problems
+    assert "3 spool segments were dropped" in problems
+
+
+def test_a_pipeline_that_does_not_get_on_or_is_ahead_of_the_clock_says_so(
+    data: DataFolder, clock: FakeClock, state: sqlite3.Connection
+) -> None:
+    del state
+    now = clock.wall_ns()
+    ahead = HostProgress(host="h1", position_ns=now + 3600 * SECOND_NS, available_ns=now)
+    behind = HostProgress(host="h2", position_ns=now - 90 * SECOND_NS, available_ns=now)
+    write_progress(data, progress(clock, ahead, behind, error="state.db is locked"))
+    problems = " | ".join(status(data, clock).problems)
+
+    assert "the jobs do not get on: state.db is locked" in problems
+    assert "the clock was set back" in problems
+    assert "h2: windows are 1m30s behind" in problems
+
+
+def test_a_damaged_state_database_is_a_problem_not_a_traceback(data: DataFolder, clock: FakeClock) -> None:
+    data.state_db.write_bytes(b"this is no database" * 100)
+
+    assert any("is damaged" in problem for problem in status(data, clock).problems)
+
+
+def test_a_report_that_cannot_be_decoded_counts_as_none(data: DataFolder, clock: FakeClock) -> None:
+    (data.run / "serve.json").write_bytes(b'{"pid": "x"')
+
+    assert not status(data, clock).pipeline.running
