@@ -9,7 +9,7 @@ written with a row group a slice.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -29,9 +29,11 @@ from ingest.lake import (
     Kind,
     Lake,
     LakeFile,
+    check_columns,
     delete,
     hour_of,
     list_names,
+    shaped,
     sort_rows,
     visible,
 )
@@ -85,10 +87,8 @@ def _compact_hour(lake: Lake, kind: Kind, folder: Path, now_ns: int, report: Com
 def _sweep(folder: Path, files: Sequence[LakeFile], now_ns: int, report: CompactReport) -> None:
     """Delete superseded files whose successor has been there for a while, and parts of writers that are gone."""
     kept = visible(files)
-    for file in files:
-        if file not in kept and all(
-            _age(other.path, now_ns) >= _GRACE_NS for other in kept if _covers(other, file)
-        ):
+    for file in set(files).difference(kept):
+        if all(_age(other.path, now_ns) >= _GRACE_NS for other in kept if _covers(other, file)):
             report.deleted += delete(file.path) > 0
     for name in list_names(folder):
         if name.endswith(PART) and _age(folder / name, now_ns) >= _ABANDONED_NS:
@@ -123,26 +123,28 @@ def _age(path: Path, now_ns: int) -> int:
 
 
 def _merge_group(lake: Lake, files: Sequence[LakeFile], report: CompactReport) -> None:
-    """Merge consecutive files of one host into one, however many there are; damaged ones are set aside first."""
+    """Merge consecutive files of one host into one, however many there are; damaged ones are set aside first.
+
+    Nothing more is merged once a file has vanished: a span over those left would hide what it does not hold.
+    """
     rest = list(files)
-    while len(rest) > 1:
-        batches = [rest[at : at + _FILES] for at in range(0, len(rest), _FILES)]
-        rest = [merged for batch in batches if (merged := _merge_batch(lake, batch, report)) is not None]
+    with suppress(FileNotFoundError):
+        while len(rest) > 1:
+            batches = [rest[at : at + _FILES] for at in range(0, len(rest), _FILES)]
+            rest = [merged for batch in batches for merged in _merge_batch(lake, batch, report)]
 
 
-def _merge_batch(lake: Lake, files: Sequence[LakeFile], report: CompactReport) -> LakeFile | None:
-    """The file that holds what `files` hold; None where none is left or one vanished meanwhile."""
+def _merge_batch(lake: Lake, files: Sequence[LakeFile], report: CompactReport) -> list[LakeFile]:
+    """The one file that holds what `files` hold, if any of them can be read. Raises FileNotFoundError."""
     rest = list(files)
     while len(rest) > 1:
         try:
-            return _merge(lake, rest, report)
+            return [_merge(lake, rest, report)]
         except _DamagedInputError as error:
             lake.set_aside(error.file, error.cause)
             report.problems.append(str(error.cause))
             rest.remove(error.file)
-        except FileNotFoundError:
-            return None
-    return rest[0] if rest else None
+    return rest
 
 
 def _merge(lake: Lake, files: Sequence[LakeFile], report: CompactReport) -> LakeFile:
@@ -162,14 +164,10 @@ def _write_merged(kind: Kind, inputs: Sequence[_Input], path: Path) -> None:
     by_channel = "channel_id" in schema.names
     with open_writer(path, schema) as writer:
         for low, high in channel_slices(sum(one.rows for one in inputs)) if by_channel else _WHOLE:
-            rows = _stack([one.rows_between(low, high) for one in inputs], schema)
+            pieces = [one.rows_between(low, high) for one in inputs]
+            rows = shaped(pa.concat_tables(pieces, promote_options="permissive"), schema)
             if rows.num_rows:
                 writer.write_table(_ordered(kind, rows), row_group_size=rows.num_rows)
-
-
-def _stack(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
-    """All rows; columns that an older version did not write are null."""
-    return pa.concat_tables(tables, promote_options="permissive").select(schema.names).cast(schema)
 
 
 class _Input:
@@ -179,14 +177,11 @@ class _Input:
         self._lake_file = file
         try:
             self._file: pq.ParquetFile = stack.enter_context(open_file(file.path))
+            check_columns(file, self._file.schema_arrow)
         except CorruptError as error:
             raise _DamagedInputError(file, error) from error
         self.schema: pa.Schema = self._file.schema_arrow.remove_metadata()
         self.rows: int = self._file.metadata.num_rows
-        if missing := set(SORT_KEYS[file.kind]) - set(self.schema.names):
-            raise _DamagedInputError(
-                file, CorruptError(f"{file.path} has no column {', '.join(sorted(missing))}")
-            )
 
     def rows_between(self, low: int, high: int) -> pa.Table:
         """Rows whose channel id is in [low, high); all where the file has no such column."""

@@ -156,11 +156,14 @@ class Lake:
         """
         if schema is None and kind == "samples":
             schema = SAMPLES
-        tables = self._read_files(kind, host, span, schema)
+        columns = sorted({*schema.names, *SORT_KEYS[kind]}) if schema else None
+        tables = self._read_files(kind, host, span, columns)
         if not tables:
             return (schema or _EMPTY[kind]).empty_table()
-        table = within(kind, pa.concat_tables(tables), span)
-        return table if len(tables) == 1 else sort_rows(kind, table)
+        rows = within(kind, pa.concat_tables(tables, promote_options="permissive"), span)
+        if len(tables) > 1:
+            rows = sort_rows(kind, rows)
+        return shaped(rows, schema) if schema else rows.replace_schema_metadata(None)
 
     def set_aside(self, file: LakeFile, error: CorruptError) -> None:
         """Rename a damaged file to `.bad`, where that is allowed, so that nothing stumbles over it again."""
@@ -193,14 +196,16 @@ class Lake:
         """Size of all files, superseded, damaged and half-written ones included."""
         return sum(_folder_bytes(self.root))
 
-    def _read_files(self, kind: Kind, host: str, span: TimeRange, schema: pa.Schema | None) -> list[pa.Table]:
+    def _read_files(
+        self, kind: Kind, host: str, span: TimeRange, columns: Sequence[str] | None
+    ) -> list[pa.Table]:
         """A table a file; all are read again when compaction has just replaced one."""
         for _ in range(_ATTEMPTS):
             tables = []
             try:
                 for file in self.files(kind, host=host, span=span):
                     try:
-                        tables.append(read_table(file.path, schema))
+                        tables.append(read_table(file, columns))
                     except CorruptError as error:
                         self.set_aside(file, error)
             except FileNotFoundError:
@@ -263,14 +268,24 @@ def write_table(path: Path, table: pa.Table) -> None:
     write_beside(path, write)
 
 
-def read_table(path: Path, schema: pa.Schema | None) -> pa.Table:
-    """One file; raises FileNotFoundError, CorruptError, StorageError."""
-    with open_file(path) as file:
-        if schema is None:
-            return guarded(path, lambda: file.read(use_threads=False))
-        return guarded(
-            path, lambda: file.read(schema.names, use_threads=False).select(schema.names).cast(schema)
-        )
+def read_table(file: LakeFile, columns: Sequence[str] | None = None) -> pa.Table:
+    """All rows of a file, with those of `columns` that it has. Raises FileNotFoundError, CorruptError, StorageError."""
+    with open_file(file.path) as opened:
+        check_columns(file, opened.schema_arrow)
+        return guarded(file.path, lambda: opened.read(columns, use_threads=False))
+
+
+def check_columns(file: LakeFile, schema: pa.Schema) -> None:
+    """Raises CorruptError where a column is missing that no version left out."""
+    required = SAMPLES.names if file.kind == "samples" else SORT_KEYS[file.kind]
+    if missing := sorted(set(required) - set(schema.names)):
+        raise CorruptError(f"{file.path} is not what was written: it has no column {', '.join(missing)}")
+
+
+def shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """`rows` with the columns and types of `schema`; columns that an older version did not write are null."""
+    stacked = pa.concat_tables([schema.empty_table(), rows], promote_options="permissive")
+    return stacked.select(schema.names).cast(schema)
 
 
 def delete(path: Path) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -104,7 +105,7 @@ def _thin(lake: Lake, file: LakeFile, report: RetainReport) -> None:
         with open_file(file.path) as opened:
             if _THINNED in (opened.schema_arrow.metadata or {}):
                 return
-        table = read_table(file.path, None)
+        table = read_table(file)
     except FileNotFoundError:
         return
     except CorruptError as error:
@@ -127,14 +128,18 @@ def _shrink(lake: Lake, max_bytes: int, now_ns: int, report: RetainReport) -> No
     """Delete hours, the oldest first; scores, which are small and what history is made of, only after all else."""
     excess = lake.bytes() - max_bytes
     hours = _hours_by_worth(lake, now_ns - _KEPT_HOURS * HOUR_NS)
-    while excess > 0 and (folder := next(hours, None)) is not None:
-        before = report.freed_bytes
-        _empty(folder, report)
-        excess -= report.freed_bytes - before
+    before = report.freed_bytes
+    while report.freed_bytes - before < excess and (hour := next(hours, None)) is not None:
+        for folder in hour:
+            _empty(folder, report)
 
 
-def _hours_by_worth(lake: Lake, before_ns: int) -> Iterator[Path]:
+def _hours_by_worth(lake: Lake, before_ns: int) -> Iterator[list[Path]]:
+    """The folders of each hour that may go, in the order in which they should."""
     kinds: tuple[tuple[Kind, ...], ...] = (("samples", "features"), ("scores",))
     for group in kinds:
-        folders = [folder for kind in group for folder in lake.hour_folders(kind)]
-        yield from (folder for folder in sorted(folders, key=_end) if _end(folder) <= before_ns)
+        folders = [
+            folder for kind in group for folder in lake.hour_folders(kind) if _end(folder) <= before_ns
+        ]
+        for _, hour in groupby(sorted(folders, key=_end), key=_end):
+            yield list(hour)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from hostsight.channel import Channel
 from hostsight.clock import SECOND_NS
 from hostsight.folders import DataFolder
 from hostsight.settings import SpoolSettings
+from hostsight.timerange import TimeRange
 from ingest.embedded import EmbeddedStore
+from ingest.lake import Lake
 from ingest.segment import SegmentReader, list_segments
 from ingest.spool import SpoolWriter
 from ingest.store import SAMPLES
@@ -95,3 +98,34 @@ def flip(path: Path, offset: int, bit: int = 3) -> None:
     content = bytearray(path.read_bytes())
     content[offset] ^= 1 << bit
     path.write_bytes(content)
+
+
+def span(start: float, end: float) -> TimeRange:
+    """From `start` to `end`, in seconds after T0."""
+    return TimeRange(T0 + round(start * SECOND_NS), T0 + round(end * SECOND_NS))
+
+
+def features(seconds: Sequence[float], ids: Sequence[int] = (5, 7)) -> pa.Table:
+    """A row a channel and window end (seconds after T0), sorted; the mean is the second."""
+    ends = [T0 + round(at * SECOND_NS) for at in seconds]
+    return pa.table(
+        {
+            "window_end": pa.array(ends * len(ids), pa.timestamp("ns")),
+            "channel_id": pa.array([one for one in ids for _ in ends], pa.int64()),
+            "mean": pa.array([float(at) for _ in ids for at in seconds], pa.float32()),
+        }
+    )
+
+
+def write_seconds(lake: Lake, start: int, end: int, *, host: str = HOST) -> None:
+    """A file of samples a second, ten ticks of two channels each."""
+    for at in range(start, end):
+        lake.write("samples", host, span(at, at + 1), samples(np.arange(10) / 10 + at))
+
+
+def age_files(lake: Lake, now_ns: int, seconds: float) -> None:
+    """Make all files of the lake `seconds` old at `now_ns`."""
+    stamp = now_ns - round(seconds * SECOND_NS)
+    for path in lake.root.rglob("*"):
+        if path.is_file():
+            os.utime(path, ns=(stamp, stamp))

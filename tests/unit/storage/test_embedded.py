@@ -17,7 +17,18 @@ from hostsight.timerange import TimeRange
 from ingest.embedded import EmbeddedStore
 from ingest.segment import list_segments
 from ingest.store import SAMPLES
-from tests.unit.storage.makers import HOST, T0, channels, flip, readers, second, tick, whole_spool, writer
+from tests.unit.storage.makers import (
+    HOST,
+    T0,
+    channels,
+    flip,
+    readers,
+    second,
+    span,
+    tick,
+    whole_spool,
+    writer,
+)
 
 
 @pytest.fixture
@@ -25,25 +36,25 @@ def store(data: DataFolder) -> EmbeddedStore:
     return EmbeddedStore(data, Settings())
 
 
-def test_an_empty_spool_has_no_hosts_and_no_span(store: EmbeddedStore) -> None:
+def test_an_empty_spool_has_no_hosts_and_nospan(store: EmbeddedStore) -> None:
     assert store.hosts() == []
     assert store.span(HOST) is None
     assert store.channels(HOST) == ()
-    assert store.export(HOST, _span(0, 60)) == SAMPLES.empty_table()
+    assert store.export(HOST, span(0, 60)) == SAMPLES.empty_table()
 
 
 def test_a_second_is_whole_once_its_batch_is_there(data: DataFolder, store: EmbeddedStore) -> None:
     spool = writer(data)
     for at in range(3):
         second(spool, at)
-        assert store.span(HOST) == _span(0, at + 1)
+        assert store.span(HOST) == span(0, at + 1)
 
 
 def test_late_ticks_that_were_skipped_do_not_hold_a_second_back(
     data: DataFolder, store: EmbeddedStore
 ) -> None:
     second(writer(data), 0, ticks=4)
-    assert store.span(HOST) == _span(0, 1)
+    assert store.span(HOST) == span(0, 1)
 
 
 def test_a_second_in_which_the_agent_stopped_waits_for_what_follows(
@@ -53,11 +64,11 @@ def test_a_second_in_which_the_agent_stopped_waits_for_what_follows(
     second(spool, 0)
     tick(spool, 1.05)
     spool.close()
-    assert store.span(HOST) == _span(0, 1)
+    assert store.span(HOST) == span(0, 1)
     again = writer(data)
     tick(again, 1.85)
     again.flush()
-    assert store.span(HOST) == _span(0, 2)
+    assert store.span(HOST) == span(0, 2)
     assert _stamps(whole_spool(store)) == pytest.approx([k / 10 + 0.05 for k in range(10)] + [1.05, 1.85])
 
 
@@ -65,9 +76,9 @@ def test_a_gap_stalls_nothing(data: DataFolder, store: EmbeddedStore) -> None:
     spool = writer(data)
     second(spool, 0)
     second(spool, 500)
-    assert store.span(HOST) == _span(0, 501)
-    assert store.export(HOST, _span(1, 500)).num_rows == 0
-    assert store.export(HOST, _span(400, 501)).num_rows == 30
+    assert store.span(HOST) == span(0, 501)
+    assert store.export(HOST, span(1, 500)).num_rows == 0
+    assert store.export(HOST, span(400, 501)).num_rows == 30
 
 
 def test_samples_are_sorted_by_channel_and_time(data: DataFolder, store: EmbeddedStore) -> None:
@@ -101,10 +112,10 @@ def test_consecutive_exports_give_every_sample_once(data: DataFolder, store: Emb
     position, parts = T0, []
     for at in range(40):
         second(spool, at)
-        span = store.span(HOST)
-        assert span is not None
-        parts.append(store.export(HOST, TimeRange(position, span.end_ns)))
-        position = span.end_ns
+        stored = store.span(HOST)
+        assert stored is not None
+        parts.append(store.export(HOST, TimeRange(position, stored.end_ns)))
+        position = stored.end_ns
     assert [part.num_rows for part in parts] == [30] * 40
     assert pa.concat_tables(parts).sort_by([("channel_id", "ascending"), ("ts", "ascending")]) == whole_spool(
         store
@@ -126,7 +137,7 @@ def test_hosts_are_kept_apart(data: DataFolder, store: EmbeddedStore) -> None:
     second(writer(data, host="b"), 0)
     second(writer(data, host="a/1"), 5)
     assert store.hosts() == ["a/1", "b"]
-    assert store.span("a/1") == _span(5, 6)
+    assert store.span("a/1") == span(5, 6)
     assert {channel.host for channel in store.channels("b")} == {"b"}
 
 
@@ -137,9 +148,9 @@ def test_after_a_clock_set_back_the_span_follows_the_newest_segment(
     spool = writer(data)
     second(spool, 30)
     second(spool, 30 - back)
-    assert store.span(HOST) == _span(30 - back, 31 - back)
-    assert store.export(HOST, _span(30 - back, 31 - back)).num_rows == 30
-    assert store.export(HOST, _span(30, 31)).num_rows == 30
+    assert store.span(HOST) == span(30 - back, 31 - back)
+    assert store.export(HOST, span(30 - back, 31 - back)).num_rows == 30
+    assert store.export(HOST, span(30, 31)).num_rows == 30
 
 
 def test_a_damaged_batch_is_left_out_and_said(data: DataFolder, store: EmbeddedStore) -> None:
@@ -160,7 +171,7 @@ def test_an_unreadable_segment_blocks_no_other(data: DataFolder, store: Embedded
     paths = [reader.path for reader in readers(data)]
     paths[1].write_bytes(b"\0" * 5000)
     paths[2].write_bytes(b"")
-    assert store.span(HOST) == _span(0, 1)
+    assert store.span(HOST) == span(0, 1)
     second(spool, 121)
     assert {int(at) for at in _stamps(whole_spool(store))} <= {0, 121}
 
@@ -182,10 +193,6 @@ def test_many_segments_are_read_in_order(data: DataFolder, store: EmbeddedStore)
     assert len(list_segments(data.spool)) == 150
     ones = _stamps(whole_spool(store))
     assert ones == pytest.approx(np.arange(150) + 0.05)
-
-
-def _span(start: float, end: float) -> TimeRange:
-    return TimeRange(T0 + round(start * SECOND_NS), T0 + round(end * SECOND_NS))
 
 
 def _stamps(table: pa.Table) -> list[float]:
