@@ -1,0 +1,102 @@
+"""`sample` and `doctor`, which read the kernel's files and store nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from cli.main import main
+from hostsight.channel import SUBSYSTEMS
+
+STAT = """cpu  400 0 200 1000 50 0 10 0 0 0
+cpu0 200 0 100 500 25 0 5 0 0 0
+cpu1 200 0 100 500 25 0 5 0 0 0
+ctxt 123456
+processes 789
+procs_running 3
+procs_blocked 1
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tree that holds /proc/stat alone."""
+    monkeypatch.setenv("HOSTSIGHT_DATA", str(tmp_path / "data"))
+    (tmp_path / "tree" / "proc").mkdir(parents=True)
+    (tmp_path / "tree" / "proc" / "stat").write_text(STAT)
+    return tmp_path / "tree"
+
+
+def test_sample_of_a_tree_gives_gauges_and_raw_counters(
+    tree: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["sample", "--root", str(tree), "--json"]) == 0
+    rows = {(row["device"], row["metric"]): row for row in json.loads(capsys.readouterr().out)}
+    assert rows["host", "runnable_tasks"]["value"] == 3
+    assert rows["host", "runnable_tasks"]["kind"] == "gauge"
+    switches = rows["host", "context_switches_per_s"]
+    assert (switches["value"], switches["kind"]) == (123456, "counter")
+    assert "/s" not in switches["unit"]
+    assert {key for row in rows.values() for key in row} == {
+        "subsystem",
+        "device",
+        "metric",
+        "value",
+        "unit",
+        "kind",
+        "source",
+    }
+    assert not (tmp_path / "data").exists()
+
+
+def test_sample_of_this_machine_gives_finite_rates(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sample", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["kind"] for row in rows} <= {"rate", "gauge", "state", "event"}
+    assert all(math.isfinite(row["value"]) for row in rows)
+    busy = [row["value"] for row in rows if (row["device"], row["metric"]) == ("host", "busy_percent")]
+    assert len(busy) == 1
+
+
+def test_sample_for_a_person_names_channel_value_unit_and_source(
+    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert main(["sample", "--root", str(tree)]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "runnable_tasks" in line]
+    assert line.split()[:4] == ["cpu", "host", "runnable_tasks", "3"]
+    assert "/proc/stat" in line
+
+
+def test_doctor_counts_what_is_there_and_names_what_is_not(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", "--root", str(tree), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["channels"].keys() == set(SUBSYSTEMS) - {"agent"}
+    assert document["channels"]["cpu"] > 0
+    assert document["channels"]["storage"] == 0
+    missing = [finding for finding in document["findings"] if finding["subsystem"] == "memory"]
+    assert missing
+    assert all(finding["reason"] for finding in missing)
+    assert main(["doctor", "--root", str(tree)]) == 0
+    assert "missing: memory " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["sample", "doctor", "agent"])
+def test_a_root_without_kernel_files_is_refused(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "--root", str(tmp_path), "--data", str(tmp_path / "data")]) == 2
+    assert f"{tmp_path} holds neither proc nor sys" in capsys.readouterr().err
+
+
+def test_a_wrong_setting_is_refused_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOSTSIGHT_AGENT_DISABLED", "numma")
+    assert main(["agent", "--data", str(tmp_path / "data")]) == 2
+    assert "did you mean 'numa'?" in capsys.readouterr().err
