@@ -5,6 +5,7 @@ A device that has done nothing since the start of the host is left out until it 
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,9 @@ from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Slot, Tier, Values
 from ingest.collectors.tables import LIVE, Words, number, numbers, picker, why
 from ingest.kept_file import KeptFile
+
+
+_NAME = re.compile(rb"[^\s\0]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +153,11 @@ class DeviceCollector(ABC):
 
     def _numbers(self, device: _Device, words: Words) -> Values | float:
         return numbers(device.pick(words)) if len(words) == device.width else np.nan
+
+
+def device_name(raw: bytes) -> str:
+    """The name as text; empty where the kernel would call no device so."""
+    return raw.decode("utf-8", "replace") if _NAME.fullmatch(raw) else ""
 
 
 def busy(words: Words) -> float:

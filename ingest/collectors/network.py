@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from hostsight.channel import Subsystem
 from ingest.collector import Host, Metric
-from ingest.collectors.devices import Choice, DeviceCollector, busy
+from ingest.collectors.devices import Choice, DeviceCollector, busy, device_name
 from ingest.collectors.tables import Words
 
 _LEFT_OUT = re.compile(r"lo|(?:veth|tap|vnet|ifb|dummy|cali|lxc|fwpr|fwln|fwbr|nodelocaldns|kube-ipvs).*")
@@ -56,7 +56,7 @@ class NetworkCollector(DeviceCollector):
 
     def split(self, line: bytes) -> tuple[str, Words]:
         name, _, rest = line.rpartition(b":")
-        return name.strip().decode("utf-8", "replace"), rest.split()
+        return device_name(name.strip()), rest.split()
 
     def choose(self, host: Host, found: Mapping[str, Words]) -> Choice:
         amounts = {name: busy(words) for name, words in found.items() if not _LEFT_OUT.fullmatch(name)}

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from hostsight.channel import Subsystem
 from ingest.collector import Host, Metric
-from ingest.collectors.devices import Choice, DeviceCollector, busy
+from ingest.collectors.devices import Choice, DeviceCollector, busy, device_name
 from ingest.collectors.tables import Words
 
 _SECTOR_BYTES = 512.0
@@ -72,7 +72,7 @@ class StorageCollector(DeviceCollector):
 
     def split(self, line: bytes) -> tuple[str, Words]:
         words = line.split()
-        return (words[2].decode("utf-8", "replace"), words[3:]) if len(words) > 3 else ("", ())
+        return (device_name(words[2]), words[3:]) if len(words) > 3 else ("", ())
 
     def choose(self, host: Host, found: Mapping[str, Words]) -> Choice:
         whole = [name for name in found if not is_partition(host, name, found)]

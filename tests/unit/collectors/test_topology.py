@@ -1,0 +1,53 @@
+"""CPUs and NUMA nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ingest.collector import Host
+from ingest.collectors.topology import cpu_nodes, nodes, parse_list, spread
+from tests.unit.collectors.trees import Trees, write
+
+NODES = "sys/devices/system/node"
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("0-3,8,10-11\n", [0, 1, 2, 3, 8, 10, 11]),
+        ("5", [5]),
+        ("\n", []),
+        ("x,2-y,3-1,-4,7", [7]),
+    ],
+)
+def test_kernel_lists(text: str, numbers: list[int]) -> None:
+    assert list(parse_list(text)) == numbers
+
+
+def test_a_dual_xeon(trees: Trees) -> None:
+    host = Host(trees.dual_xeon)
+    of_node = cpu_nodes(host)
+    assert nodes(host) == [0, 1]
+    assert [cpu for cpu, node in of_node.items() if node == 1] == [*range(10, 20), *range(30, 40)]
+
+
+def test_nodes_without_cpus_and_gaps(tmp_path: Path) -> None:
+    write(tmp_path, {f"{NODES}/node0/cpulist": "0-1\n", f"{NODES}/node10/cpulist": "\n"})
+    assert nodes(Host(tmp_path)) == [0, 10]
+    assert cpu_nodes(Host(tmp_path)) == {0: 0, 1: 0}
+
+
+def test_counts_are_folded_by_cpu_and_node(tmp_path: Path) -> None:
+    write(tmp_path, {f"{NODES}/node0/cpulist": "0,3\n", f"{NODES}/node1/cpulist": "1\n"})
+    shown = spread(Host(tmp_path), (0, 1, 3))
+    assert shown.devices == ("cpu0", "cpu1", "cpu3", "node0", "node1")
+    np.testing.assert_array_equal(shown.fold(np.array([5.0, 7.0, 9.0])), [5, 7, 9, 14, 7])
+
+
+def test_one_node_is_not_worth_a_channel(tmp_path: Path) -> None:
+    write(tmp_path, {f"{NODES}/node0/cpulist": "0-1\n"})
+    assert spread(Host(tmp_path), (0, 1)).devices == ("cpu0", "cpu1")
+    assert spread(Host(tmp_path, per_cpu_limit=1), (0, 1)).devices == ()
