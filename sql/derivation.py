@@ -12,14 +12,14 @@ The file's name is the metric's. Its header:
     -- at_least   2          devices that must have an input, for grain host (optional)
     -- formula    100 * dropped / (packets + dropped)
 
-Its one SELECT reads `inputs`: a row a pane, host and device, and in it the mean of each input, in a column named as the
-input's metric (null where it is absent). It gives `pane, host, device, value`; a null or non-finite value is absent.
+Below it stands an expression over the means that the inputs have in a pane, each named as its metric and null where it
+is absent; for grain host they are aggregated over the devices. A null or non-finite value is absent.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -39,7 +39,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """One derived metric. `inputs` are (subsystem, metric); `body` is the SELECT over `inputs`."""
+    """One derived metric. `inputs` are (subsystem, metric); `expression` is SQL over their metrics' names."""
 
     metric: str
     subsystem: Subsystem
@@ -50,7 +50,7 @@ class Derived:
     at_least: int
     formula: str
     meaning: str
-    body: str
+    expression: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def parse(metric: str, text: str) -> Derived:
         at_least=int(fields.get("at_least", "1")),
         formula=fields["formula"],
         meaning=_sentence(text),
-        body=engine.code(text),
+        expression=engine.code(text),
     )
 
 
@@ -151,42 +151,56 @@ class Derivation:
 
 
 def _compose(metrics: dict[str, Derived]) -> str:
-    """One statement for all `metrics`, empty where there are none."""
+    """One statement for all `metrics`, empty where there are none: a hundred small ones would cost ten times as much.
+
+    Every name in it comes from this package's files and fits `_NAME`.
+    """
     if not metrics:
         return ""
-    parts = "\nUNION ALL\n".join(_part(derived) for derived in metrics.values())
+    names = sorted({metric for derived in metrics.values() for _, metric in derived.inputs})
+    columns = ", ".join(f"means['{name}'] AS {name}" for name in names)
+    parts = "\n  UNION ALL\n".join(_selects(metrics.values()))
     head, tail = engine.statement("derive", "inputs"), engine.statement("derive", "outputs")
-    return f"{head}\nderived AS (\n{parts}\n)\n{tail}"
+    return f"{head}{columns}\n  FROM fed\n),\nderived AS (\n{parts}\n)\n{tail}"
 
 
-def _part(derived: Derived) -> str:
-    """The metric's own SELECT, with its inputs as columns. All names come from this package and fit `_NAME`."""
-    columns = ", ".join(
-        f"any_value(value) FILTER (WHERE metric = '{metric}') AS {metric}" for _, metric in derived.inputs
-    )
-    inputs = f"SELECT pane, host, device, {columns} FROM fed WHERE metric_out = '{derived.metric}' GROUP BY pane, host, device"  # noqa: S608
-    return f"SELECT '{derived.metric}' AS metric_out, pane, host, device, value FROM (WITH inputs AS ({inputs}) {derived.body})"  # noqa: S608
+def _selects(metrics: Iterable[Derived]) -> Iterator[str]:
+    """A SELECT for all metrics of grain device, and one for each shape of devices that grain host aggregates over."""
+    ordered = sorted(metrics, key=_scope)
+    for (grain, devices), group in groupby(ordered, key=_scope):
+        members = list(group)
+        names = ", ".join(f"'{derived.metric}'" for derived in members)
+        values = ", ".join(f"({derived.expression})::DOUBLE" for derived in members)
+        out = f"unnest([{names}]) AS metric_out, unnest([{values}]) AS value FROM inputs"
+        if grain == "device":
+            yield f"  SELECT pane, host, device, {out}"
+        else:
+            yield f"  SELECT pane, host, '{WHOLE_HOST}' AS device, {out} WHERE device <> '{WHOLE_HOST}' AND device GLOB '{devices}' GROUP BY pane, host"
+
+
+def _scope(derived: Derived) -> tuple[str, str]:
+    return derived.grain, derived.devices if derived.grain == "host" else "*"
 
 
 def _inputs_table(wired: Sequence[Wire]) -> pa.Table:
-    rows = [(wire, source) for wire in wired for source in wire.sources]
+    sources = sorted({source for wire in wired for source in wire.sources}, key=lambda source: source.id)
     return pa.table(
         {
-            "metric_out": pa.array([wire.of.metric for wire, _ in rows], pa.string()),
-            "channel_id": pa.array([source.id for _, source in rows], pa.int64()),
-            "host": pa.array([source.host for _, source in rows], pa.string()),
-            "device": pa.array([source.device for _, source in rows], pa.string()),
-            "metric": pa.array([source.metric for _, source in rows], pa.string()),
+            "channel_id": pa.array([source.id for source in sources], pa.int64()),
+            "host": pa.array([source.host for source in sources], pa.string()),
+            "device": pa.array([source.device for source in sources], pa.string()),
+            "metric": pa.array([source.metric for source in sources], pa.string()),
         }
     )
 
 
 def _outputs_table(wired: Sequence[Wire]) -> pa.Table:
+    targets = [wire.target for wire in wired]
     return pa.table(
         {
-            "metric_out": pa.array([wire.of.metric for wire in wired], pa.string()),
-            "host": pa.array([wire.target.host for wire in wired], pa.string()),
-            "device": pa.array([wire.target.device for wire in wired], pa.string()),
-            "channel_id": pa.array([wire.target.id for wire in wired], pa.int64()),
+            "metric_out": pa.array([target.metric for target in targets], pa.string()),
+            "host": pa.array([target.host for target in targets], pa.string()),
+            "device": pa.array([target.device for target in targets], pa.string()),
+            "channel_id": pa.array([target.id for target in targets], pa.int64()),
         }
     )

@@ -1,20 +1,23 @@
 -- Computes derived metrics from panes of the channels that feed them.
 --
--- inputs   panes: PANES; derived_inputs (metric_out, channel_id, host, device, metric): which channel feeds which
---          derived metric; derived_outputs (metric_out, host, device, channel_id)
+-- inputs   panes: PANES; derived_inputs (channel_id, host, device, metric): the channels that feed any of them;
+--          derived_outputs (metric_out, host, device, channel_id): those they make
 -- binds    $pane_ns: length of a pane
 -- output   PANES with n = 1, sorted by channel_id and pane
 -- grain    one row a derived channel and pane for which the metric's file gives a finite value
 --
--- Between the two parts stands, for each derived metric of this host, its own file over `inputs`.
+-- Between the two parts stand a column for each input, and the expressions of sql/derived/*.sql.
 
 -- name: inputs
-WITH fed AS MATERIALIZED (
+WITH fed AS (
   SELECT
-    metric_out, pane, host, device, metric,
-    coalesce(wsum / nullif(dt, 0), "sum" / n) AS value
+    pane, host, device,
+    map_from_entries(list((metric, coalesce(wsum / nullif(dt, 0), "sum" / n)))) AS means
   FROM panes JOIN derived_inputs USING (channel_id)
+  GROUP BY pane, host, device
 ),
+inputs AS MATERIALIZED (
+  SELECT pane, host, device,
 
 -- name: outputs
 SELECT

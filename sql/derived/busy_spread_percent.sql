@@ -4,10 +4,9 @@
 -- grain      host
 -- unit       %
 -- inputs     cpu.busy_percent
--- devices    cpu*
+-- devices    cpu[0-9]*
 -- at_least   2
 -- formula    max(busy) - avg(busy) over CPUs
-SELECT pane, host, 'host' AS device, max(busy_percent) - avg(busy_percent) AS value
-FROM inputs
-GROUP BY pane, host
-HAVING count(busy_percent) > 1
+CASE WHEN count(busy_percent) > 1
+  THEN max(busy_percent) - avg(busy_percent)
+END

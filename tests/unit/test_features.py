@@ -220,6 +220,6 @@ def test_hosts_are_derived_apart() -> None:
         samples([(0.0, c.id, float(v), 0.1) for c, v in zip(cpus, (4, 2, 30, 10), strict=True)])
     )
     hosts = {c.id: c.host for c in builder.derived_channels}
-    found = {hosts[row["channel_id"]]: row["sum"] for row in rows(builder.derive(panes), "pane")}
+    found = {hosts[int(row["channel_id"])]: row["sum"] for row in rows(builder.derive(panes), "pane")}
     assert found == {"a": 1, "b": 10}
     builder.close()
