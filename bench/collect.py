@@ -1,0 +1,156 @@
+"""What collection costs: the agent beside a plain psutil loop, at the same time and the same rate."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+
+from bench import subjects
+from bench.report import report
+from hostsight.errors import HostsightError
+from hostsight.folders import DataFolder
+from hostsight.settings import Settings
+from ingest.collectors.agent import LATENESS
+from ingest.heartbeat import Heartbeat, read_heartbeat
+from ingest.segment import SegmentReader, Ticks, list_segments
+
+_SETTLE_SECONDS = 3.0
+_START_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one process used between two instants."""
+
+    cpu_seconds: float
+    wall_seconds: float
+    rss_bytes: int
+
+
+class Stopwatch:
+    """Measures the CPU time of another process, to the nanosecond."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._clock = (~pid << 3) | 2  # clock_getcpuclockid(3)
+        self._cpu_ns = self._wall_ns = 0
+        self.start()
+
+    def start(self) -> None:
+        self._cpu_ns, self._wall_ns = time.clock_gettime_ns(self._clock), time.monotonic_ns()
+
+    def stop(self) -> Usage:
+        cpu_ns = time.clock_gettime_ns(self._clock) - self._cpu_ns
+        wall_ns = time.monotonic_ns() - self._wall_ns
+        return Usage(cpu_ns / 1e9, wall_ns / 1e9, psutil.Process(self._pid).memory_info().rss)
+
+
+def bench_collect(settings: Settings, seconds: float) -> dict[str, object]:
+    """Measure both for `seconds`, after they have settled. CPU is all that the process used, spool and heartbeat included.
+
+    `ratio` is the agent's CPU over the loop's: what else the machine does slows both.
+    """
+    with tempfile.TemporaryDirectory(prefix="hostsight-bench-") as folder:
+        data = DataFolder(Path(folder))
+        with _subject("agent", settings, data) as agent, _subject("psutil", settings, data) as loop:
+            _await_ticks(data)
+            time.sleep(_SETTLE_SECONDS)
+            watches = Stopwatch(agent.pid), Stopwatch(loop.pid)
+            time.sleep(seconds)
+            ours, theirs = (watch.stop() for watch in watches)
+            beat = _await_ticks(data)
+            agent.send_signal(signal.SIGTERM)
+            agent.wait(_START_SECONDS)
+        results = _results(settings, ours, theirs, beat, data)
+    chosen = {
+        "seconds": seconds,
+        **{key: float(getattr(settings.agent, key)) for key in ("tick", "medium", "slow")},
+    }
+    return report("collect", chosen, results)
+
+
+@contextmanager
+def _subject(name: str, settings: Settings, data: DataFolder) -> Iterator[subprocess.Popen[bytes]]:
+    encoded = subjects.encode(settings)
+    command = [sys.executable, "-m", "bench.subjects", name, encoded, str(data.root)]
+    with subprocess.Popen(command) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _await_ticks(data: DataFolder) -> Heartbeat:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        beat = read_heartbeat(data)
+        if beat is not None and beat.ticks > 0:
+            return beat
+        time.sleep(0.1)
+    raise HostsightError(
+        f"the agent did not start within {_START_SECONDS:.0f} s; try `hostsight agent` alone"
+    )
+
+
+def _results(
+    settings: Settings, ours: Usage, theirs: Usage, beat: Heartbeat, data: DataFolder
+) -> dict[str, object]:
+    ticks = ours.wall_seconds / settings.agent.tick
+    channels, batches = _stored(data)
+    values = int(sum(np.isfinite(batch.values).sum() for batch in batches))
+    stored = sum(len(batch.ts) for batch in batches)
+    lateness = np.concatenate([batch.values[:, channels.index(LATENESS.name)] for batch in batches]) * 1e3
+    per_tick = values / stored
+    return {
+        "agent": {
+            **_cost(ours, ticks),
+            "cpu_us_per_tick_per_ten_channels": 1e7 * ours.cpu_seconds / ticks / beat.channels,
+            "cpu_us_per_value": 1e6 * ours.cpu_seconds / ticks / per_tick,
+            "channels": beat.channels,
+            "values_per_tick": per_tick,
+            "late_ticks": beat.late_ticks,
+            "ticks": beat.ticks,
+            "lateness_ms": _spread(lateness),
+            "spool_bytes_per_value": beat.spool_bytes / values,
+        },
+        "psutil_loop": _cost(theirs, ticks),
+        "ratio": ours.cpu_seconds / theirs.cpu_seconds,
+    }
+
+
+def _cost(usage: Usage, ticks: float) -> dict[str, float]:
+    return {
+        "cpu_us_per_tick": 1e6 * usage.cpu_seconds / ticks,
+        "cpu_percent": 100 * usage.cpu_seconds / usage.wall_seconds,
+        "rss_bytes": usage.rss_bytes,
+    }
+
+
+def _spread(values: NDArray[np.floating]) -> dict[str, float]:
+    p50, p99 = np.nanpercentile(values, [50, 99])
+    return {"p50": float(p50), "p99": float(p99), "max": float(np.nanmax(values))}
+
+
+def _stored(data: DataFolder) -> tuple[list[str], list[Ticks]]:
+    """Metrics of the newest layout, and all batches that have it."""
+    metrics: list[str] = []
+    batches: list[Ticks] = []
+    for name in reversed(list_segments(data.spool)):
+        reader = SegmentReader(data.spool / str(name))
+        reader.refresh()
+        found = [channel.metric for channel in reader.channels]
+        metrics = metrics or found
+        if found == metrics:
+            batches += [ticks for frame in reader.frames if (ticks := reader.read(frame)) is not None]
+    return metrics, batches
