@@ -19,7 +19,6 @@ from ingest.collector import Host, Metric, Slot, Tier, Values
 from ingest.collectors.tables import LIVE, Words, number, numbers, picker, why
 from ingest.kept_file import KeptFile
 
-
 _NAME = re.compile(rb"[^\s\0]{1,64}")
 
 
