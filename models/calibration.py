@@ -29,12 +29,13 @@ _RAREST = 1e-12
 class Tail:
     """The distribution of one detector's scores on windows it was not fitted to.
 
-    levels, quantiles: the body, both ascending.  start, scale, shape: the generalised-Pareto tail, beyond `share` of training.
+    levels, quantiles: the body, both ascending without ties.  start, scale, shape: the generalised-Pareto tail, beyond `share` of training.
     margin: scores above the median count for 1/margin of their distance to it, because few windows know little about the tail.
     """
 
     levels: Floats
     quantiles: Floats
+    median: float
     start: float
     share: float
     scale: float
@@ -51,12 +52,14 @@ class Tail:
         spread = float(np.quantile(ordered, 0.9) - np.median(ordered))
         scale = max(scale, 0.1 * spread, 1e-9 * max(1.0, abs(start)))
         share = excesses / len(ordered)
-        return cls(_LEVELS, np.quantile(ordered, _LEVELS), start, share, scale, shape, margin(independent))
+        quantiles, first = np.unique(np.quantile(ordered, _LEVELS), return_index=True)
+        median = float(np.median(ordered))
+        return cls(_LEVELS[first], quantiles, median, start, share, scale, shape, margin(independent))
 
     def probability(self, scores: Floats) -> Floats:
         """[windows]: the share of usual windows with at least that score, never 0."""
-        median = float(self.quantiles[np.searchsorted(self.levels, 0.5)])
-        scores = np.where(scores > median, median + (scores - median) / self.margin, scores)
+        beyond = np.maximum(scores - self.median, 0)
+        scores = np.minimum(scores, self.median) + beyond / self.margin
         body = 1 - np.interp(scores, self.quantiles, self.levels)
         tail = self.share * self._survival(np.maximum(scores - self.start, 0))
         return np.clip(np.where(scores > self.start, np.minimum(tail, body), body), _RAREST, 1.0)
@@ -67,7 +70,7 @@ class Tail:
         return np.asarray(np.power(1 + self.shape * excess / self.scale, -1 / self.shape))
 
     def arrays(self) -> Mapping[str, NDArray[np.generic]]:
-        fitted = (self.start, self.share, self.scale, self.shape, self.margin)
+        fitted = (self.median, self.start, self.share, self.scale, self.shape, self.margin)
         return {"levels": self.levels, "quantiles": self.quantiles, "fitted": np.array(fitted)}
 
     @classmethod
@@ -75,8 +78,7 @@ class Tail:
         levels, quantiles, fitted = (
             arrays[name].astype(np.float64) for name in ("levels", "quantiles", "fitted")
         )
-        start, share, scale, shape, margin_ = (float(value) for value in fitted)
-        return cls(levels, quantiles, start, share, scale, shape, margin_)
+        return cls(levels, quantiles, *(float(value) for value in fitted))
 
 
 def margin(independent: float) -> float:
