@@ -37,3 +37,11 @@ def data(tmp_path: Path) -> DataFolder:
 @pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
+
+
+@pytest.fixture(autouse=True)
+def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No setting or terminal width of whoever runs the tests reaches them."""
+    for name in os.environ:
+        if name in {"COLUMNS", "NO_COLOR"} or (name.startswith("HOSTSIGHT_") and name != "HOSTSIGHT_SHARED"):
+            monkeypatch.delenv(name)

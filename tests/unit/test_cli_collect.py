@@ -64,7 +64,6 @@ def test_sample_of_this_machine_gives_finite_rates(capsys: pytest.CaptureFixture
 def test_sample_for_a_person_names_channel_value_unit_and_source(
     tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("COLUMNS", raising=False)
     assert main(["sample", "--root", str(tree)]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "runnable_tasks" in line]
     assert line.split()[:4] == ["cpu", "host", "runnable_tasks", "3"]

@@ -37,7 +37,6 @@ def test_bytes_that_are_not_utf8_are_escaped_in_json(capsys: pytest.CaptureFixtu
 def test_a_table_for_a_program_is_wide_plain_and_literal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("COLUMNS", raising=False)
     print_table(("name", "n"), [(HOSTILE + "x" * 300, 7), (None, 12)], numbers=("n",))
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].split()[-2:] == ["naïve" + "x" * 300, "7"]

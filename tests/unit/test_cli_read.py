@@ -20,7 +20,6 @@ ALL = "2023-01-01..2024-01-01"
 def folder(data: DataFolder, monkeypatch: pytest.MonkeyPatch) -> DataFolder:
     """Two hosts; an open and a closed episode of the one, a model of each."""
     monkeypatch.setenv("HOSTSIGHT_DATA", str(data.root))
-    monkeypatch.delenv("COLUMNS", raising=False)
     connection = open_state(data.state_db)
     for host in ("gpu01", "gpu02"):
         connection.execute("INSERT INTO watermarks VALUES ('materialise', ?, ?, ?)", (host, T0, T0))

@@ -84,7 +84,6 @@ def test_parquet_keeps_types_and_values(result: pa.Table) -> None:
 def test_a_table_shows_data_literally(
     result: pa.Table, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("COLUMNS", raising=False)
     write_table(result)
     out = capsys.readouterr().out
     assert r'a "quoted", [red]\x1b[2J' in out
