@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -25,69 +21,16 @@ from hostsight.folders import DataFolder
 from hostsight.settings import Settings
 from hostsight.timerange import TimeRange
 from ingest.embedded import EmbeddedStore
-from ingest.heartbeat import read_heartbeat
 from ingest.lake import KINDS, Kind, Lake
-from jobs.progress import read_progress
 from jobs.watermarks import positions
 from migrations import open_state
 from sql.features import FeatureBuilder
+from tests.integration.processes import HOST, Process, wait_for
 
 KILLS = 20
-HOST = "killed"
-DEADLINE_SECONDS = 90.0
 ALL = TimeRange(0, 2**62)
 
 pytestmark = pytest.mark.timeout(420)
-
-
-class Process:
-    """`hostsight agent` or `hostsight serve` on a data folder."""
-
-    def __init__(self, name: str, data: DataFolder) -> None:
-        self.name = name
-        self._data = data
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        environment = os.environ | {"HOSTSIGHT_AGENT_HOST": HOST, "HOSTSIGHT_DETECT_WARMUP": "35s"}
-        with (self._data.logs / f"{self.name}.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "cli.main", "--data", str(self._data.root), self.name],
-                env=environment,
-                stdout=log,
-                stderr=log,
-            )
-
-    @property
-    def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
-
-    def kill(self) -> None:
-        assert self._process is not None
-        assert self._process.poll() is None, (self._data.logs / f"{self.name}.log").read_text()
-        self._process.kill()
-        self._process.wait()
-
-    def stop(self) -> int:
-        if self._process is None:
-            return 0
-        self._process.send_signal(signal.SIGTERM)
-        return self._process.wait(DEADLINE_SECONDS)
-
-
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + DEADLINE_SECONDS
-    pause = threading.Event()
-    while not condition():
-        assert time.monotonic() < end, f"{what} did not come within {DEADLINE_SECONDS} s"
-        pause.wait(0.02)
-
-
-def working(data: DataFolder, process: Process) -> bool:
-    """Whether this very process has reported of itself."""
-    report = read_heartbeat(data) if process.name == "agent" else read_progress(data)
-    return report is not None and report.pid == process.pid
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +38,10 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[DataFolde
     """A data folder after the kills, and the moments at which the agent was killed."""
     data = DataFolder(tmp_path_factory.mktemp("kill") / "data").create()
     chance = random.Random(11)
-    processes = [Process("agent", data), Process("serve", data)]
+    processes = [
+        Process(name, data, data.logs / f"{name}.log", HOSTSIGHT_DETECT_WARMUP="35s")
+        for name in ("agent", "serve")
+    ]
     moments: list[int] = []
     try:
         for process in processes:
@@ -103,14 +49,14 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[DataFolde
         wait_for(lambda: live_model(data), "the first baseline")
         for _ in range(KILLS):
             victim = chance.choice(processes)
-            wait_for(lambda one=victim: working(data, one), f"a report of {victim.name}")  # type: ignore[misc]  # bound now
+            wait_for(victim.is_working, f"a report of {victim.name}")
             threading.Event().wait(chance.uniform(0.0, 1.5))
             victim.kill()
             if victim.name == "agent":
                 moments.append(time.time_ns())
             victim.start()
         for process in processes:
-            wait_for(lambda one=process: working(data, one), f"a report of {process.name}")  # type: ignore[misc]  # bound now
+            wait_for(process.is_working, f"a report of {process.name}")
         assert processes[0].stop() == 0
         wait_for(lambda: caught_up(data), "the last window")
         assert processes[1].stop() == 0
