@@ -5,7 +5,7 @@ Adding one is a new file in `ingest/collectors/` and a line in its registry.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -97,6 +97,12 @@ class Collector(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def tier_on(collector: Collector, host: Host) -> Tier:
+    """The collector's tier on `host`: a class whose cost grows with the host may have a method of this name."""
+    decide: Callable[[Host], Tier] | None = getattr(collector, "tier_on", None)
+    return decide(host) if decide is not None else collector.tier
 
 
 def in_background(collector: Collector) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from hostsight.clock import SECOND_NS, Clock
 from hostsight.errors import NoDataError
-from ingest.collector import Collector, Host, Slot, Values
+from ingest.collector import Collector, Host, Slot, Values, tier_on
 from ingest.rates import Rates
 
 State = Literal["ok", "absent", "failed"]
@@ -42,6 +42,7 @@ class Reader:
 
     def __init__(self, collector: Collector, host: Host, clock: Clock) -> None:
         self.collector = collector
+        self.tier = tier_on(collector, host)
         self.slots: tuple[Slot, ...] = ()
         self.condition = Condition("absent", "not opened yet")
         self.read_ns = 0
@@ -56,7 +57,10 @@ class Reader:
         self._wait = FIRST_RETRY_SECONDS
 
     def step(self) -> Values | None:
-        """Read once; float64[slots] with NaN where absent, or None where there is nothing now."""
+        """Read once; float64[slots] with NaN where absent, or None where there is nothing now.
+
+        Call it with numpy's warnings about invalid operations off: a reading may be infinite.
+        """
         if not self._open and (self._clock.monotonic_ns() < self._retry_ns or not self.open()):
             return None
         try:

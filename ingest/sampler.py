@@ -57,6 +57,7 @@ class _Source:
 
     def __init__(self, reader: Reader, period_ns: int, delay_ns: int, tick_ns: int, clock: Clock) -> None:
         self.collector = reader.collector
+        self.tier = reader.tier
         self.slots: tuple[Slot, ...] = ()
         self.place = slice(0, 0)
         self.reader: Reader | BackgroundReader = reader
@@ -71,13 +72,13 @@ class _Source:
 
     def poll(self, now_ns: int) -> Values | None:
         """Values that are new at this tick, float64[slots]; None where there are none."""
-        due = self._is_due(now_ns)
-        if isinstance(self.reader, BackgroundReader):
-            return self.reader.poll(due)
-        if not due:
+        reader = self.reader
+        if isinstance(reader, BackgroundReader):
+            return reader.poll(self._is_due(now_ns))
+        if not self._is_due(now_ns):
             return None
-        values = self.reader.step()
-        self._watch(self.reader)
+        values = reader.step()
+        self._watch(reader)
         return values
 
     def _is_due(self, now_ns: int) -> bool:
@@ -119,7 +120,7 @@ class Sampler:
         self._clock = clock
         self._not_before_ns = not_before_ns
         self._tick_ns = settings.agent.tick.ns
-        self._width = 0
+        self._absent = np.empty(0, dtype=np.float32)
         self._kept: NDArray[np.intp] | None = None
         self._schedule: Schedule | None = None
         self._sources = self._arrange(collectors, host, settings.agent)
@@ -134,10 +135,10 @@ class Sampler:
         for collector in collectors:
             if isinstance(collector, AgentCollector | TicksCollector):
                 collector.meter = self.meter
-            delay_ns = turn % turns * self._tick_ns if collector.tier is Tier.MEDIUM else 0
-            turn += collector.tier is Tier.MEDIUM
             reader = Reader(collector, host, self._clock)
-            sources.append(_Source(reader, periods[collector.tier], delay_ns, self._tick_ns, self._clock))
+            delay_ns = turn % turns * self._tick_ns if reader.tier is Tier.MEDIUM else 0
+            turn += reader.tier is Tier.MEDIUM
+            sources.append(_Source(reader, periods[reader.tier], delay_ns, self._tick_ns, self._clock))
         return tuple(sources)
 
     def open(self) -> None:
@@ -164,16 +165,16 @@ class Sampler:
         assert self._schedule is not None  # noqa: S101 - open() made it
         instant = self._schedule.wait()
         self.meter.tick(instant)
-        readings = [self._poll(source, instant.monotonic_ns) for source in self._sources]
-        if any(source.slots is not source.reader.slots for source in self._sources):
-            self._lay_out()
-        return Tick(instant.wall_ns, instant.dt, self._gather(readings))
+        with np.errstate(over="ignore", invalid="ignore"):
+            readings = self._read(instant.monotonic_ns)
+            values = self._gather(readings)
+        return Tick(instant.wall_ns, instant.dt, values)
 
     def collectors(self) -> list[CollectorStatus]:
         return [
             CollectorStatus(
                 source.collector.name,
-                source.collector.tier,
+                source.tier,
                 source.reader.condition,
                 len(source.slots),
                 source.reader.read_ns / 1e3,
@@ -192,19 +193,27 @@ class Sampler:
         for source in self._sources:
             source.reader.close()
 
-    def _poll(self, source: _Source, now_ns: int) -> Values | None:
-        values = source.poll(now_ns)
-        if values is not None:
-            self.meter.read_ns[source.collector.name] = source.reader.read_ns
-        return values
+    def _read(self, now_ns: int) -> list[tuple[_Source, Values]]:
+        """Poll every source; the layout is new where the hardware changed."""
+        readings: list[tuple[_Source, Values]] = []
+        changed = False
+        for source in self._sources:
+            values = source.poll(now_ns)
+            changed |= source.slots is not source.reader.slots
+            if values is not None:
+                self.meter.read_ns[source.collector.name] = source.reader.read_ns
+                readings.append((source, values))
+        if changed:
+            self._lay_out()
+        return readings
 
-    def _gather(self, readings: Sequence[Values | None]) -> NDArray[np.float32]:
-        values = np.full(self._width, np.nan, dtype=np.float32)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for source, reading in zip(self._sources, readings, strict=True):
-                if reading is not None:
-                    values[source.place] = reading
-        values[np.isinf(values)] = np.nan
+    def _gather(self, readings: Sequence[tuple[_Source, Values]]) -> NDArray[np.float32]:
+        values = self._absent.copy()
+        for source, reading in readings:
+            values[source.place] = reading
+        infinite = np.isinf(values)
+        if np.count_nonzero(infinite):
+            values[infinite] = np.nan
         return values if self._kept is None else values[self._kept]
 
     def _lay_out(self) -> None:
@@ -215,7 +224,7 @@ class Sampler:
             source.place = slice(len(channels), len(channels) + len(source.slots))
             channels += [self._channel(slot) for slot in source.slots]
         first = {channel.id: at for at, channel in reversed([*enumerate(channels)])}
-        self._width = len(channels)
+        self._absent = np.full(len(channels), np.nan, dtype=np.float32)
         self._kept = None if len(first) == len(channels) else np.array(sorted(first.values()), dtype=np.intp)
         self.channels = tuple(channels if self._kept is None else [channels[at] for at in self._kept])
 

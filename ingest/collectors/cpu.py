@@ -56,8 +56,8 @@ _MIX = np.array([[1, 1, 1, 0, 0, 1, 1, 1, 0, 0],
                  [0, 0, 0, 0, 0, 0, 0, 1, 0, 0],
                  [0, 1, 0, 0, 0, 0, 0, 0, 0, -1],
                  [0, 0, 0, 1, 0, 0, 0, 0, 0, 0],
-                 [0, 0, 0, 0, 0, 0, 0, 0, 1, 1]], dtype=np.float64)  # fmt: skip
-"""_HOST_TIMES from the fields of a line; the first rows are _TIMES."""
+                 [0, 0, 0, 0, 0, 0, 0, 0, 1, 1]], dtype=np.float64).T.copy()  # fmt: skip
+"""[fields of a line, _HOST_TIMES], the first columns of which are _TIMES; written here a metric a row."""
 
 _COUNTS = {
     b"ctxt": Metric("context_switches_per_s", "1/s", "rate", "context switches of all CPUs"),
@@ -77,7 +77,8 @@ class CpuCollector:
     def __init__(self) -> None:
         self._file: KeptFile | None = None
         self._names: list[bytes] = []
-        self._groups: Values = np.empty((0, 0))
+        self._devices = 0
+        self._groups: Values | None = None
         self._counts: list[bytes] = []
 
     def open(self, host: Host) -> Sequence[Slot]:
@@ -91,6 +92,7 @@ class CpuCollector:
             raise NoDataError(f"{_PATH} shows no CPU", "not supported")
         self._names = [words[0] for words in times]
         devices, self._groups = _group(self._names, host)
+        self._devices = len(devices)
         self._counts = [name for name in _COUNTS if name in counts]
         mean = f"{_PATH}, mean of {len(times)} CPUs"
         slots = [Slot("cpu", WHOLE_HOST, metric, _PERIOD, mean) for metric in _HOST_TIMES]
@@ -107,11 +109,13 @@ class CpuCollector:
         times, counts = _parse(self._file.read())
         if [words[0] for words in times] != self._names:
             return False
-        ticks = np.array([_ticks(words) for words in times])
-        whole = len(_HOST_TIMES)
-        out[:whole] = _MIX @ ticks.mean(axis=0)
-        split = whole + len(self._groups) * len(_TIMES)
-        out[whole:split] = (self._groups @ ticks @ _MIX[: len(_TIMES)].T).ravel()
+        mixed = _mix(times)
+        whole, each = len(_HOST_TIMES), len(_TIMES)
+        split = whole + self._devices * each
+        np.add.reduce(mixed, axis=0, out=out[:whole])
+        out[:whole] /= len(times)
+        grouped = mixed if self._groups is None else self._groups @ mixed
+        out[whole:split].reshape(self._devices, each)[:] = grouped[:, :each]
         out[split:] = [number(counts.get(name, b"")) for name in self._counts]
         return True
 
@@ -138,20 +142,21 @@ def _parse(content: bytes) -> tuple[list[list[bytes]], dict[bytes, bytes]]:
     return times, counts
 
 
-def _ticks(words: Sequence[bytes]) -> Sequence[float] | Values:
-    """The ten fields of one CPU's line; those that an older kernel lacks are 0, later ones are left out."""
-    fields = words[1 : _FIELDS + 1]
+def _mix(times: Sequence[Sequence[bytes]]) -> Values:
+    """_HOST_TIMES of each CPU, float64[CPUs, 10]. Fields that an older kernel lacks are 0, later ones are left out."""
     try:
-        values: Sequence[float] | Values = [*map(int, fields)]
+        ticks = np.array([[*map(int, words[1 : _FIELDS + 1])] for words in times], dtype=np.float64)
     except ValueError:
-        values = numbers(fields)
-    return values if len(fields) == _FIELDS else [*values, *[0.0] * (_FIELDS - len(fields))]
+        padding = [b"0"] * _FIELDS
+        ticks = np.array([numbers([*words[1:], *padding][:_FIELDS]) for words in times])
+    mix = _MIX if ticks.shape[1] == _FIELDS else _MIX[: ticks.shape[1]]
+    return ticks @ mix
 
 
-def _group(names: Sequence[bytes], host: Host) -> tuple[list[str], Values]:
-    """Devices below the host, and the matrix [devices, CPUs] that averages CPUs into each."""
+def _group(names: Sequence[bytes], host: Host) -> tuple[list[str], Values | None]:
+    """Devices below the host, and the matrix [devices, CPUs] that averages CPUs into each; None for the CPUs themselves."""
     if len(names) <= host.per_cpu_limit:
-        return [name.decode("ascii", "replace") for name in names], np.eye(len(names))
+        return [name.decode("ascii", "replace") for name in names], None
     of_cpu = cpu_nodes(host)
     node = [of_cpu.get(int(name[3:]), -1) if name[3:].isdigit() else -1 for name in names]
     nodes = sorted({number for number in node if number >= 0})

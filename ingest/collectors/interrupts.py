@@ -16,12 +16,13 @@ from hostsight.channel import WHOLE_HOST
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Slot, Tier, Values
 from ingest.collectors.irq_devices import IrqDevice, irq_devices
-from ingest.collectors.irq_table import IrqTable
+from ingest.collectors.irq_table import IrqTable, count_cpus
 from ingest.collectors.pci import pci_devices
 from ingest.collectors.tables import LIVE, why
 from ingest.collectors.topology import Spread, cpu_nodes, spread
 
 _PATH = "/proc/interrupts"
+_FEW_CPUS = 32
 
 
 def _interrupts(name: str, meaning: str, unit: str = "interrupts/s") -> Metric:
@@ -67,6 +68,10 @@ class InterruptsCollector:
     def __init__(self) -> None:
         self._table: IrqTable | None = None
         self._layout = _Layout((), (), (), Spread((), np.empty((0, 0))), frozenset(), np.empty(0, np.intp))
+
+    def tier_on(self, host: Host) -> Tier:
+        """Once a second where that is cheap: the kernel's work and ours grow with the number of CPUs."""
+        return Tier.MEDIUM if count_cpus(host.path(_PATH)) <= _FEW_CPUS else Tier.SLOW
 
     def open(self, host: Host) -> Sequence[Slot]:
         table = IrqTable(host.path(_PATH))

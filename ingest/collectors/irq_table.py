@@ -19,6 +19,15 @@ _CPU = re.compile(rb"CPU(\d{1,6})")
 _BUFFER = 2**16
 
 
+def count_cpus(path: Path) -> int:
+    """Columns of the table; 0 where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return len(_CPU.findall(file.readline()))
+    except OSError:
+        return 0
+
+
 @dataclass(frozen=True, slots=True)
 class IrqRow:
     """`label` is an interrupt's number (`24`) or the kernel's short name (`LOC`). `by_cpu` is False for a single sum, and for text that is no row."""

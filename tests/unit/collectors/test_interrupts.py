@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hostsight.errors import NoDataError
-from ingest.collector import Host
+from ingest.collector import Host, Tier, tier_on
 from ingest.collectors.interrupts import InterruptsCollector
 from tests.unit.collectors.trees import Trees, read, write
 
@@ -149,6 +149,12 @@ class TestChanges:
         assert values is not None
         assert np.isnan(values["eth0 interrupts_per_s"])
         assert values["host local_timer_interrupts_per_s"] == 3000
+
+
+def test_it_is_read_more_often_where_that_is_cheap(trees: Trees) -> None:
+    collector = InterruptsCollector()
+    assert tier_on(collector, Host(trees.prometheus)) is Tier.MEDIUM
+    assert tier_on(collector, Host(trees.dual_xeon)) is Tier.SLOW
 
 
 def test_without_the_file_there_is_no_data(tmp_path: Path) -> None:
