@@ -1,0 +1,39 @@
+-- The figure that stands for each subsystem, over time, in evenly long steps.
+--
+-- inputs   features, channels
+-- binds    $host; $start_ns, $end_ns: the time; $step_ns: length of a step
+-- output   place: order in which they are shown; subsystem, label, unit; step: number of the step, from 0; value
+-- grain    one row a subsystem and step that has a window ending in it
+--
+-- Devices are added up; those that are made of others (bonds, bridges, md, device mapper) would count twice.
+WITH headlines (place, subsystem, metric, label, unit) AS (
+  VALUES
+    (1, 'cpu', 'busy_percent', 'busy', '%'),
+    (2, 'memory', 'used_percent', 'used', '%'),
+    (3, 'network', 'rx_bytes_per_s', 'traffic', 'B/s'),
+    (3, 'network', 'tx_bytes_per_s', 'traffic', 'B/s'),
+    (4, 'storage', 'read_bytes_per_s', 'throughput', 'B/s'),
+    (4, 'storage', 'write_bytes_per_s', 'throughput', 'B/s'),
+    (5, 'interconnect', 'numa_other_node_pages_per_s', 'remote allocations', 'pages/s'),
+    (6, 'agent', 'cpu_percent', 'own CPU', '%')
+),
+shown AS (
+  SELECT channel_id, place, headlines.subsystem, label, headlines.unit
+  FROM channels JOIN headlines USING (subsystem, metric)
+  WHERE host = $host
+    AND (subsystem NOT IN ('cpu', 'memory', 'agent') OR device = 'host')
+    AND NOT regexp_matches(device, '^(lo$|bond|br|docker|veth|virbr|md|dm-|loop|zram)')
+),
+totals AS (
+  SELECT place, subsystem, label, unit, window_end, sum(mean::DOUBLE) AS total
+  FROM features JOIN shown USING (channel_id)
+  WHERE window_end > make_timestamp_ns($start_ns) AND window_end <= make_timestamp_ns($end_ns)
+  GROUP BY ALL
+)
+SELECT
+  place, subsystem, label, unit,
+  (epoch_ns(window_end) - 1 - $start_ns) // $step_ns AS step,
+  avg(total) AS value
+FROM totals
+GROUP BY place, subsystem, label, unit, step
+ORDER BY place, step
