@@ -83,7 +83,7 @@ def bench_collect(settings: Settings, seconds: float) -> dict[str, object]:
 @contextmanager
 def _subject(name: str, settings: Settings, data: DataFolder) -> Iterator[subprocess.Popen[bytes]]:
     encoded = subjects.encode(settings)
-    command = [sys.executable, "-m", "bench.subjects", name, encoded, str(data.root)]
+    command = [sys.executable, "-P", "-m", "bench.subjects", name, encoded, str(data.root)]
     with subprocess.Popen(command) as process:
         try:
             yield process

@@ -27,7 +27,7 @@ def start(
     errors: IO[bytes] | int,
 ) -> subprocess.Popen[bytes]:
     """Start MODULE from a thread that outlives it. It reads no input and keeps its own process group."""
-    command = [sys.executable, "-m", "jobs.child", str(os.getpid()), module, *arguments]
+    command = [sys.executable, "-P", "-m", "jobs.child", str(os.getpid()), module, *arguments]
     return subprocess.Popen(
         command,
         env=dict(environment),

@@ -16,9 +16,10 @@ import pytest
 DEADLINE_SECONDS = 60.0
 
 
-def hostsight(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def hostsight(*words: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "cli.main", *words],
+        [sys.executable, "-P", "-m", "cli.main", *words],
+        cwd=cwd,
         capture_output=True,
         text=True,
         timeout=DEADLINE_SECONDS,
@@ -120,6 +121,15 @@ def test_agent_and_jobs_run_apart(tmp_path: Path) -> None:
         "sql", "SELECT count(*) > 0 AS some FROM samples", "--format", "json", "--data", str(tmp_path)
     )
     assert json.loads(counted.stdout) == [{"some": True}]
+
+
+def test_packages_of_the_same_names_where_one_stands_are_left_alone(tmp_path: Path) -> None:
+    for name in ("cli", "jobs", "models", "sql"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise SystemExit('the wrong package')")
+    done = hostsight("up", "--no-tui", "--for", "5s", "--data", str(tmp_path / "data"), cwd=tmp_path)
+    assert "collecting" in done.stdout, done.stdout + done.stderr
+    assert "wrong package" not in done.stdout
 
 
 def test_a_folder_that_may_not_be_used_is_told_in_one_sentence() -> None:
