@@ -6,6 +6,8 @@ import threading
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
+import numpy as np
+
 from hostsight.clock import SECOND_NS, Clock
 from ingest.collector import Slot, Values
 from ingest.reader import Condition, Reader
@@ -84,6 +86,7 @@ class BackgroundReader:
     def _work(self) -> None:
         reader = self._reader
         while self._requests.get():
-            values = reader.step()
+            with np.errstate(invalid="ignore", over="ignore"):
+                values = reader.step()
             self._readings.put(Reading(reader.slots, values, reader.condition, reader.read_ns))
         reader.close()

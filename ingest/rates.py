@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ingest.collector import Slot, Values
 
@@ -42,11 +43,16 @@ class Rates:
         self._last_ns = _NEVER
 
     def values(self, raw: Values, read_ns: int) -> Values:
-        """Values of one reading, float64[slots], NaN where absent. `read_ns` is when it was read, monotonic."""
-        with np.errstate(invalid="ignore", over="ignore"):
-            out: Values = raw * self._gauge_scale
-            if len(self._counters):
-                out[self._counters] = self._per_second(raw[self._counters], read_ns)
+        """Values of one reading, float64[slots], NaN where absent. `read_ns` is when it was read, monotonic.
+
+        Call it with numpy's warnings about invalid operations off: a reading may be infinite.
+        """
+        counters = self._counters
+        if len(counters) == len(raw):
+            return self._per_second(raw.copy(), read_ns)
+        out: Values = raw * self._gauge_scale
+        if len(counters):
+            out[counters] = self._per_second(raw[counters], read_ns)
         return out
 
     def restart(self) -> None:
@@ -63,25 +69,22 @@ class Rates:
         return new
 
     def _per_second(self, now: Values, read_ns: int) -> Values:
-        grown: Values = now - self._last
         seconds = (read_ns - self._last_ns) / 1e9
+        grown: Values = now - self._last
         back = grown < 0
-        if back.any():
-            self._step_back(grown, now, back)
-        else:
-            self._last = now
-        self._last_ns = read_ns
+        if np.count_nonzero(back):
+            now = self._step_back(grown, now, back)
+        self._last, self._last_ns = now, read_ns
         if seconds <= 0:
             return np.full(len(now), np.nan)
         grown *= self._rate_scale
         grown /= seconds
         return grown
 
-    def _step_back(
-        self, grown: Values, now: Values, back: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    ) -> None:
+    def _step_back(self, grown: Values, now: Values, back: NDArray[np.bool_]) -> Values:
+        """Mend `grown` where a counter stepped back; where counting goes on from."""
         jitter = back & (grown >= -FEW_UNITS)
         reset = back & ~jitter & (-grown > SMALL_SHARE * self._last)
         grown[back] = 0.0
         grown[reset] = np.nan
-        self._last = np.where(jitter, self._last, now)
+        return np.where(jitter, self._last, now)

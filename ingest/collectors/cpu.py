@@ -146,7 +146,7 @@ def _mix(times: Sequence[Sequence[bytes]]) -> Values:
     """_HOST_TIMES of each CPU, float64[CPUs, 10]. Fields that an older kernel lacks are 0, later ones are left out."""
     try:
         ticks = np.array([[*map(int, words[1 : _FIELDS + 1])] for words in times], dtype=np.float64)
-    except ValueError:
+    except (ValueError, OverflowError):
         padding = [b"0"] * _FIELDS
         ticks = np.array([numbers([*words[1:], *padding][:_FIELDS]) for words in times])
     mix = _MIX if ticks.shape[1] == _FIELDS else _MIX[: ticks.shape[1]]
