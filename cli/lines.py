@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 import click
 
 from cli.output import safe
-from hostsight.clock import SECOND_NS, iso
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -20,6 +19,10 @@ if TYPE_CHECKING:
 
 
 class Lines(Protocol):
+    """`draws`: progress is drawn, so nobody needs lines about it."""
+
+    draws: bool
+
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -39,11 +42,14 @@ def open_lines() -> Lines:
 
 
 def stamped(line: str) -> str:
-    return f"{iso(time.time_ns() // SECOND_NS * SECOND_NS)}  {safe(line)}"
+    """`2026-01-31T12:00:00Z  line`"""
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}  {safe(line)}"
 
 
 class PlainLines:
     """For logs and pipes: every line at once, nothing redrawn."""
+
+    draws = False
 
     def __enter__(self) -> Self:
         return self
@@ -61,6 +67,8 @@ class PlainLines:
 
 class BarLines:
     """For a terminal: lines scroll above one bar for each host that is learning."""
+
+    draws = True
 
     def __init__(self) -> None:
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn

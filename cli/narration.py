@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 1.0
 STEP = 0.1
-"""Learning is told in tenths where there is no bar."""
 
 QUIET_SECONDS = 60.0
 """After so long without a line, one says that all is well."""
@@ -30,7 +29,7 @@ READY = "baseline is live: from now on every window is judged"
 
 def narrate(data: DataFolder, settings: Settings, lines: Lines, ended: threading.Event) -> None:
     """Say what happens on `data` until `ended` is set."""
-    narrator, began_ns = Narrator(), time.time_ns()
+    narrator, began_ns = Narrator(steps=not lines.draws), time.time_ns()
     while True:
         over = ended.wait(LOOK_SECONDS)
         now_ns = time.time_ns()
@@ -61,9 +60,13 @@ def look(
 
 
 class Narrator:
-    """Turns successive states into lines; `tell` gives those that are new since the last call."""
+    """Turns successive states into lines; `tell` gives those that are new since the last call.
 
-    def __init__(self) -> None:
+    `steps`: learning is told in tenths, for want of a bar.
+    """
+
+    def __init__(self, *, steps: bool = True) -> None:
+        self._steps = steps
         self._agent_runs = False
         self._phases: dict[str, str] = {}
         self._learnt: dict[str, float] = {}
@@ -98,7 +101,7 @@ class Narrator:
             yield f"{host.host}: {READY} (model {host.model})"
         elif host.phase == "no data" and before not in {None, "no data"}:
             yield f"{host.host}: {host.activity}"
-        elif host.phase == "learning" and self._next_step(host):
+        elif host.phase == "learning" and self._steps and self._next_step(host):
             yield f"{host.host}: {host.progress:.0%}, {host.activity}"
 
     def _next_step(self, host: HostStatus) -> bool:
