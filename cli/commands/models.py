@@ -37,7 +37,9 @@ def _opened(*, writing: bool = False) -> Iterator[tuple[ModelStore, sqlite3.Conn
         yield ModelStore(data, connection, settings.window), connection
 
 
-@command.command("list", examples={"hostsight models list --json": "as a JSON list"})
+@command.command(
+    "list", short_help="Models, newest first.", examples={"hostsight models list --json": "as a JSON list"}
+)
 @click.option("--host", metavar="H", shell_complete=complete_host, help="Only this host.")
 @json_option
 def list_models(host: str | None, as_json: bool) -> None:
@@ -83,7 +85,11 @@ def _show_rows(rows: Sequence[ModelRow]) -> None:
     )
 
 
-@command.command("show", examples={"hostsight models show MODEL": "a name from `models list`"})
+@command.command(
+    "show",
+    short_help="One model in full.",
+    examples={"hostsight models show MODEL": "a name from `models list`"},
+)
 @click.argument("model", shell_complete=complete_model)
 @json_option
 def show(model: str, as_json: bool) -> None:
@@ -121,6 +127,7 @@ def _show_detail(detail: ModelDetail) -> None:
 
 @command.command(
     "rollback",
+    short_help="Return to an earlier model.",
     examples={
         "hostsight models rollback": "the model that was live before",
         "hostsight models rollback MODEL --host gpu01": "a certain one",

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from cli.context import data_folder, load_settings
+from cli.context import load_settings, telemetry_folder
 from cli.options import Command
 from hostsight.errors import UnavailableError
 
@@ -33,7 +33,7 @@ def command() -> None:
     It only reads. Press ? in it for the keys; q leaves it, and the agent and the jobs go on.
     """
     require_terminal()
-    data = data_folder()
+    data = telemetry_folder()
     settings = load_settings(data)
     from tui.app import run_console
 

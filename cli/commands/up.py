@@ -64,7 +64,11 @@ def _in_lines(settings: Settings, data: DataFolder, length: float | None) -> Non
         on_termination(running.stop),
     ):
         lines.say(f"starting; telemetry goes to {data.root}")
-        narrate(data, settings, lines, running.ended)
+        try:
+            narrate(data, settings, lines, running.ended)
+        except KeyboardInterrupt:
+            lines.say("stopping")
+            raise
 
 
 def _in_console(settings: Settings, data: DataFolder, length: float | None) -> None:
