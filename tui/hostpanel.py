@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -22,6 +23,8 @@ from tui.text import clean, fit
 
 NAME, VALUE, LABEL, STATE = 13, 10, 13, 11
 BAR = 20
+WARM_UP = Mark("◌", "warm-up", LEARNING.style)
+WATCHING = Mark("●", "live", NORMAL.style)
 RAISED = (WARNING, CRITICAL)
 CALM = "$primary 70%"
 
@@ -54,7 +57,9 @@ class HostPanel(Widget, can_focus=True):
         self, status: HostStatus, headlines: Sequence[Headline], episodes: Sequence[Episode], span: TimeRange
     ) -> None:
         """`episodes`: those open on this host."""
+        width = self.content_size.width
         grown = len(headlines) != len(self.headlines)
+        grown |= len(title(status, width)) != len(title(self.status, width))
         self.status, self.headlines, self.episodes, self.span = status, headlines, episodes, span
         self.refresh(layout=grown)
 
@@ -64,11 +69,11 @@ class HostPanel(Widget, can_focus=True):
             self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return 1 + len(self.headlines) * self.scale
+        return len(title(self.status, width)) + len(self.headlines) * self.scale
 
     def render(self) -> Content:
         width = self.content_size.width
-        lines = [title(self.status, width)]
+        lines = title(self.status, width)
         for headline in self.headlines:
             lines += strip(headline, self.span, self._mark(headline), width, self.scale)
         return Content("\n").join(lines)
@@ -93,20 +98,25 @@ class HostPanel(Widget, can_focus=True):
             self.action_open()
 
 
-def title(status: HostStatus, width: int) -> Content:
-    """`gpu01   ◌ learning  ━━━━━━━━──────  48 %  what it is doing`"""
-    name = Content.styled(clean(status.host), "bold")
-    parts: list[Content | str | tuple[str, str]] = [name, "  "]
-    if status.phase == "learning":
-        done = round(BAR * min(1.0, max(0.0, status.progress)))
-        parts += [LEARNING.content(), "  ", ("━" * done, LEARNING.style), ("─" * (BAR - done), MUTED)]
-        parts += [f" {math.floor(100 * min(1.0, max(0.0, status.progress))):3d} %"]
-    elif status.phase == "live":
-        parts += [Content.styled("● watching", NORMAL.style)]
-    else:
-        parts += [NO_DATA.content()]
-    head = Content.assemble(*parts, "  ")
-    return Content.assemble(head, (fit(status.activity, max(0, width - head.cell_length)), MUTED))
+def title(status: HostStatus, width: int) -> list[Content]:
+    """`gpu01  ◌ warm-up  ━━━━━━━━──────  48 %  what it is doing`, in two lines where one is too short."""
+    host = clean(status.host)
+    head = Content.assemble((fit(host, min(cell_len(host), width // 3)), "bold"), "  ", *_phase(status), "  ")
+    activity = clean(status.activity)
+    if cell_len(activity) <= width - head.cell_length:
+        return [Content.assemble(head, (activity, MUTED))]
+    return [head.truncate(width), Content.styled(fit(activity, width), MUTED)]
+
+
+def _phase(status: HostStatus) -> list[Content | tuple[str, str]]:
+    if status.phase == "live":
+        return [WATCHING.content()]
+    if status.phase == "no data":
+        return [NO_DATA.content()]
+    progress = min(1.0, max(0.0, status.progress)) if math.isfinite(status.progress) else 0.0
+    done = round(BAR * progress)
+    bar = [("━" * done, WARM_UP.style), ("─" * (BAR - done), MUTED)]
+    return [WARM_UP.content(), ("  ", ""), *bar, (f" {math.floor(100 * progress):3d} %", "")]
 
 
 def strip(headline: Headline, span: TimeRange, mark: Mark, width: int, scale: int) -> list[Content]:

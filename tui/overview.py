@@ -30,7 +30,7 @@ class Overview(View):
     DEFAULT_CSS = """
     Overview #hosts { height: 1fr; padding: 1 0 0 0; scrollbar-size-vertical: 1; }
     Overview #waiting { padding: 0 2; color: $text-muted; }
-    Overview #problems { height: auto; padding: 0 2; display: none; }
+    Overview #problems { height: auto; max-height: 6; padding: 0 2; display: none; }
     Overview #open-title { height: 1; padding: 0 2; text-style: bold; }
     Overview OpenEpisodes { height: auto; max-height: 7; margin-bottom: 1; display: none; }
     """

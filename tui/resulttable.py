@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import chain, count
 from typing import ClassVar
 
 import pyarrow as pa
+from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual_fastdatatable import ArrowBackend, DataTable
 
@@ -38,11 +40,12 @@ def _short(text: str) -> str:
 
 def unique(names: list[str]) -> list[str]:
     """Names that occur again get a number, as `n`, `n:2`."""
-    seen: dict[str, int] = {}
-    out = []
+    out: list[str] = []
+    taken: set[str] = set()
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        out.append(name if seen[name] == 1 else f"{name}:{seen[name]}")
+        choices = chain([name], (f"{name}:{number}" for number in count(2)))
+        out.append(next(choice for choice in choices if choice not in taken))
+        taken.add(out[-1])
     return out
 
 
@@ -57,8 +60,12 @@ class ResultTable(DataTable):
     ]
 
     def __init__(self, result: Result) -> None:
+        table = text_table(result)
         super().__init__(
-            backend=ArrowBackend(text_table(result)),
+            backend=ArrowBackend(table),
+            column_labels=[
+                Text(name) for name in table.column_names
+            ],  # a plain string would be read as markup
             render_markup=False,
             show_row_labels=False,
             zebra_stripes=False,

@@ -30,7 +30,8 @@ async def test_an_error_reaches_the_one_who_waits_and_the_next_call_works() -> N
 
 
 async def test_a_call_nobody_waits_for_any_more_is_not_started() -> None:
-    background, gate, ran = Background("reader"), threading.Event(), []
+    background, gate = Background("reader"), threading.Event()
+    ran: list[int] = []
     blocking = asyncio.ensure_future(background.run(gate.wait, 30))
     abandoned = asyncio.ensure_future(background.run(ran.append, 1))
     await asyncio.sleep(0)

@@ -1,0 +1,106 @@
+"""Keys, help and the command palette."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from tests.console.fake import FakeSource
+from tests.console.screen import SMALL, console, shown, until
+from tui.episodes import Episodes
+from tui.help import Help, help_text
+from tui.overview import Overview
+
+
+@pytest.mark.parametrize("key", ["question_mark", "f1"])
+async def test_help_lists_what_the_binding_registry_holds(key: str) -> None:
+    app = console()
+    async with app.run_test(size=SMALL) as pilot:
+        await pilot.press("2")
+        await shown(pilot, "1 episode")
+        words = help_text(app, app.screen).plain
+        for line in (
+            "/                     Filter",
+            "s                     Sort",
+            "f                     Pause",
+        ):
+            assert line in words
+        await pilot.press(key)
+        await shown(pilot, "Help", "Stretches of time in which a host left its usual behaviour")
+        await pilot.press("escape")
+        assert isinstance(app.screen, Episodes)
+
+
+async def test_every_binding_has_words() -> None:
+    app = console()
+    async with app.run_test(size=SMALL) as pilot:
+        for key in ("1", "2", "3"):
+            app.action_view({"1": "overview", "2": "episodes", "3": "query"}[key])
+            await pilot.pause()
+            for active in app.screen.active_bindings.values():
+                assert active.binding.description or active.binding.system, active.binding
+
+
+async def test_help_is_not_opened_twice() -> None:
+    app = console()
+    async with app.run_test(size=SMALL) as pilot:
+        await shown(pilot, "interconnect")
+        await pilot.press("f1", "f1")
+        await until(pilot, lambda: isinstance(app.screen, Overview))
+        await pilot.press("f1")
+        assert sum(isinstance(screen, Help) for screen in app.screen_stack) == 1
+
+
+async def test_the_key_line_always_offers_help() -> None:
+    app = console()
+    async with app.run_test(size=(24, 10)) as pilot:
+        screen = await shown(pilot, "? Help")
+        assert "q Quit" not in screen
+
+
+async def test_the_palette_leads_to_every_view() -> None:
+    app = console()
+    async with app.run_test(size=SMALL) as pilot:
+        await shown(pilot, "interconnect")
+        await pilot.press("ctrl+p")
+        await shown(pilot, "Every host, live", "What was out of the ordinary")
+        titles = [command.title for command in app.get_system_commands(app.screen)]
+        assert titles == [
+            "Overview",
+            "Episodes",
+            "SQL",
+            "Follow or pause",
+            "Time range",
+            "Help",
+            "Theme",
+            "Quit",
+        ]
+
+
+async def test_a_click_on_the_key_line_does_what_the_key_does() -> None:
+    app = console()
+    async with app.run_test(size=SMALL) as pilot:
+        screen = await shown(pilot, "⏎ Open  1 Overview  2 Episodes")
+        column = screen.splitlines()[-1].index("2 Episodes")
+        await pilot.click(offset=(column + 1, 23))
+        await until(pilot, lambda: isinstance(app.screen, Episodes))
+
+
+async def test_the_console_ends_with_what_it_was_started_for() -> None:
+    ended = threading.Event()
+    app = console(ended=ended)
+    async with app.run_test(size=SMALL) as pilot:
+        await shown(pilot, "interconnect")
+        ended.set()
+        app.beat()
+        await until(pilot, lambda: not app.is_running or app._exit)
+
+
+async def test_without_colour_every_state_still_has_glyph_and_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "NO_COLOR", "1")
+    app = console(FakeSource())
+    async with app.run_test(size=SMALL) as pilot:
+        await shown(pilot, "■ critical", "● normal", "● LIVE")
+        assert app.no_color
