@@ -77,10 +77,12 @@ def compact(lake: Lake, now_ns: int) -> CompactReport:
 
 
 def _compact_hour(lake: Lake, kind: Kind, folder: Path, now_ns: int, report: CompactReport) -> None:
+    if len(list_names(folder)) < 2:
+        return
     _sweep(folder, lake.folder_files(kind, folder), now_ns, report)
     files = sorted(visible(lake.folder_files(kind, folder)), key=lambda file: file.host)
     for _, of_host in groupby(files, key=lambda file: file.host):
-        for group in _due(list(of_host), hour_of(folder) or 0, now_ns):
+        for group in _due(list(of_host), hour_of(folder), now_ns):
             _merge_group(lake, group, report)
 
 

@@ -9,9 +9,10 @@ damaged is set aside as `.bad`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -105,8 +106,7 @@ class Lake:
         )
 
     def hour_folder(self, kind: Kind, ns: int) -> Path:
-        hour = datetime.fromtimestamp(ns // HOUR_NS * 3600, UTC)
-        return self.root / kind / f"date={hour:%Y-%m-%d}" / f"hour={hour:%H}"
+        return self.root / kind / _hour_name(ns)
 
     def write(self, kind: Kind, host: str, span: TimeRange, table: pa.Table) -> list[LakeFile]:
         """Store `table`, sorted by SORT_KEYS: a file an hour that `span` touches and that has rows.
@@ -135,13 +135,14 @@ class Lake:
 
     def hour_folders(self, kind: Kind, span: TimeRange | None = None) -> Iterator[Path]:
         """Folders of the hours that `span` touches, oldest first."""
-        for date in _subfolders(self.root / kind, "date="):
-            for hour in _subfolders(date, "hour="):
-                start_ns = hour_of(hour)
-                if start_ns is not None and (
-                    span is None or (start_ns <= span.end_ns and span.start_ns <= start_ns + HOUR_NS)
-                ):
-                    yield hour
+        first = _hour_name(span.start_ns - HOUR_NS) if span else ""
+        last = _hour_name(span.end_ns) if span else "~"
+        for date in list_names(self.root / kind):
+            if first.partition("/")[0] <= date <= last:
+                hours = (f"{date}/{hour}" for hour in list_names(self.root / kind / date))
+                yield from (
+                    self.root / kind / hour for hour in hours if first <= hour <= last and _is_hour(hour)
+                )
 
     def folder_files(self, kind: Kind, folder: Path) -> list[LakeFile]:
         """All files in one hour's folder, superseded ones included, by start."""
@@ -172,6 +173,11 @@ class Lake:
             file.path.replace(file.path.with_name(file.path.name + BAD))
         except OSError:
             return
+
+    def bad_files(self) -> list[Path]:
+        """Files that were set aside, by whichever process; retention deletes them with their hour."""
+        folders = (folder for kind in KINDS for folder in self.hour_folders(kind))
+        return [folder / name for folder in folders for name in list_names(folder) if name.endswith(BAD)]
 
     def discard_from(self, host: str, position_ns: int) -> int:
         """Delete what a killed run left: files of `host` that start at or after `position_ns`, and half-written ones."""
@@ -251,13 +257,23 @@ def visible(files: Sequence[LakeFile]) -> list[LakeFile]:
     return kept
 
 
-def hour_of(folder: Path) -> int | None:
-    """Start of the hour that a folder `date=.../hour=..` is named for."""
+def hour_of(folder: Path) -> int:
+    """Start of the hour that a folder `date=2026-01-31/hour=12` is named for."""
+    stamp = datetime.fromisoformat(f"{folder.parent.name[5:]}T{folder.name[5:]}:00:00+00:00")
+    return int(stamp.timestamp()) * SECOND_NS
+
+
+def _hour_name(ns: int) -> str:
+    """Names sort as the hours do."""
+    return f"{datetime.fromtimestamp(ns // SECOND_NS, UTC):date=%Y-%m-%d/hour=%H}"
+
+
+@lru_cache(maxsize=16_384)
+def _is_hour(name: str) -> bool:
     try:
-        stamp = datetime.strptime(f"{folder.parent.name} {folder.name}", "date=%Y-%m-%d hour=%H")
+        return _hour_name(hour_of(Path(name))) == name
     except ValueError:
-        return None
-    return int(stamp.replace(tzinfo=UTC).timestamp()) * SECOND_NS
+        return False
 
 
 def write_table(path: Path, table: pa.Table) -> None:
@@ -307,10 +323,6 @@ def list_names(folder: Path) -> list[str]:
         return []
     except OSError as error:
         raise storage_error(error, "listing", folder) from error
-
-
-def _subfolders(folder: Path, prefix: str) -> Iterable[Path]:
-    return (folder / name for name in list_names(folder) if name.startswith(prefix))
 
 
 def _touches(held: TimeRange, span: TimeRange) -> bool:

@@ -72,7 +72,7 @@ def _sensible(lake: Lake, now_ns: int) -> int:
 
 
 def _end(folder: Path) -> int:
-    return (hour_of(folder) or 0) + HOUR_NS
+    return hour_of(folder) + HOUR_NS
 
 
 def _empty(folder: Path, report: RetainReport) -> None:
