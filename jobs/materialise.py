@@ -237,7 +237,7 @@ class _Catalogue:
     def __init__(self, host: str, tools: _Tools) -> None:
         self._host = host
         self._tools = tools
-        self._noted: frozenset[Channel] = frozenset()
+        self._noted: Sequence[Channel] = ()
         self._noted_ns = 0
 
     def note(self, channels: Sequence[Channel], increment: Increment) -> None:
@@ -245,12 +245,11 @@ class _Catalogue:
         span = increment.span
         if not increment.samples.num_rows:
             return
-        known = frozenset(channels)
-        if known == self._noted and span.end_ns - self._noted_ns < SEEN_EVERY_NS:
+        if channels is self._noted and span.end_ns - self._noted_ns < SEEN_EVERY_NS:
             return
         channels_seen(self._tools.connection, channels, span.start_ns, span.end_ns)
         self._tools.lake.write_channels(channel_table(self._tools.connection, self._host))
-        self._noted, self._noted_ns = known, span.end_ns
+        self._noted, self._noted_ns = channels, span.end_ns
 
 
 def lake_end(lake: Lake, host: str) -> int:

@@ -47,13 +47,13 @@ class WindowStream:
         self._reached_ns: int | None = None
         self._tail: pa.Table = PANES.empty_table()
         self._builder: FeatureBuilder | None = None
-        self._known: frozenset[Channel] = frozenset()
+        self._known: tuple[Channel, ...] = ()
+        self._channels: tuple[Channel, ...] = ()
 
     @property
     def channels(self) -> tuple[Channel, ...]:
-        """Those the store knows and those derived from them."""
-        derived = self._builder.derived_channels if self._builder else ()
-        return (*sorted(self._known, key=lambda channel: channel.label), *derived)
+        """Those the store knows and those derived from them; another tuple only when they have changed."""
+        return self._channels
 
     def advance(self, span: TimeRange) -> Increment:
         """`span` is aligned to whole seconds and to the stride."""
@@ -74,11 +74,11 @@ class WindowStream:
         return Increment(span, own, features, ends, self._whole(panes, ends))
 
     def _follow_channels(self) -> FeatureBuilder:
-        known = frozenset(self._store.channels(self._host))
+        known = tuple(self._store.channels(self._host))
         if self._builder is None or known != self._known:
             self.close()
-            self._known = known
-            self._builder = FeatureBuilder(self._window, sorted(known, key=lambda channel: channel.id))
+            self._builder = FeatureBuilder(self._window, known)
+            self._known, self._channels = known, (*known, *self._builder.derived_channels)
         return self._builder
 
     def _whole(self, panes: pa.Table, ends: NDArray[np.int64]) -> NDArray[np.int64]:
