@@ -16,7 +16,7 @@ from hostsight.channel import Channel
 from hostsight.errors import ModelError
 from hostsight.settings import DetectSettings, WindowSettings
 from models.attribution import Attribution, contributions, direction, most
-from models.calibration import Tail, contiguous_folds
+from models.calibration import Tail, folds
 from models.frames import align, select_rows
 from models.protocol import Detector, Floats, WindowBlock
 from models.pruning import representatives
@@ -26,6 +26,7 @@ from models.scored import Scored
 
 FEWEST_WINDOWS = 30
 _FOLDS = 5
+_STRETCHES = 4
 _COVERAGE = 0.5
 """A window that lacks more of the modelled channels than this says nothing: the agent has just started, or is stopping."""
 _SCORED_AT_ONCE = 1024
@@ -241,7 +242,7 @@ def _calibrate(
 ) -> tuple[Tail, ...]:
     """Each detector's tail on windows it has not seen: a detector's scores of its own training are too low."""
     scores = np.empty((len(values), len(DETECTORS)))
-    for fitted, held in contiguous_folds(len(values), _FOLDS, overlap):
+    for fitted, held in folds(len(values), _FOLDS, _STRETCHES, overlap):
         scaler, detectors = _fit(values[fitted], channels, kept, seed)
         x = columns(scaler.steps(values[held]), kept)
         scores[held] = np.column_stack([each.score(x) for each in detectors])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -99,13 +98,18 @@ def _pareto(excesses: Floats) -> tuple[float, float]:
     return mean * (1 - shape), shape
 
 
-def contiguous_folds(
-    windows: int, folds: int, overlap: int
+def folds(
+    windows: int, count: int, stretches: int, overlap: int
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """(rows to fit, rows held out) of each fold; rows that share data with a held-out one are not fitted."""
-    edges = np.linspace(0, windows, folds + 1).astype(int)
-    rows = np.arange(windows)
-    for start, end in pairwise(edges):
-        near = (rows > start - overlap) & (rows < end - 1 + overlap)
-        if end > start:
-            yield rows[~near], rows[start:end]
+    """(rows to fit, rows held out) of each fold; rows that share data with a held-out one are not fitted.
+
+    A fold holds out `stretches` contiguous stretches, spread over time: what lasts longer than one is known from its other
+    part, as it will be to the model that is fitted to all, while what happens once and briefly is news.
+    """
+    edges = np.linspace(0, windows, count * stretches + 1).astype(int)
+    stretch = np.searchsorted(edges, np.arange(windows), side="right") - 1
+    for fold in range(count):
+        held = stretch % count == fold
+        near = np.convolve(held, np.ones(2 * overlap - 1), "same") > 0.5
+        if held.any():
+            yield np.flatnonzero(~near), np.flatnonzero(held)

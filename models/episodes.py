@@ -103,7 +103,7 @@ class EpisodeTracker:
     def _step(self, work: _Pass, row: int, quiet: Sequence[TimeRange]) -> None:
         end_ns = int(work.scored.ends[row])
         self._state.seen_ns = end_ns
-        self._close_if_over(work, end_ns)
+        self._close_if_over(work, row)
         if not work.scored.anomalous[row]:
             return
         if (current := self.open_episode) is not None:
@@ -111,9 +111,12 @@ class EpisodeTracker:
         elif not any(span.start_ns < end_ns <= span.end_ns for span in quiet):
             self._count(work, row)
 
-    def _close_if_over(self, work: _Pass, end_ns: int) -> None:
-        current = self.open_episode
-        if current is not None and end_ns - current.last_seen_ns >= self._settings.close_after.ns:
+    def _close_if_over(self, work: _Pass, row: int) -> None:
+        current, end_ns = self.open_episode, int(work.scored.ends[row])
+        if current is None:
+            return
+        silence_ns = end_ns - current.last_seen_ns - int(work.scored.anomalous[row])
+        if silence_ns >= self._settings.close_after.ns:
             self._explain(current, work)
             work.changes.append(self._closed(current, end_ns))
 

@@ -14,8 +14,8 @@ from models.effects import smallest_effects
 from models.protocol import Floats
 from sql.schemas import FEATURE_NAMES
 
-CLIP = 10.0
-"""No feature counts as further from usual than this many steps: one wild column must not drown the others."""
+KNEE = 10.0
+"""Beyond so many steps a feature counts by the logarithm: one wild column must not drown the others, nor be lost among them."""
 STEPS_PER_EFFECT = 3.0
 """The smallest deviation that matters is at least so many steps."""
 MEAN = FEATURE_NAMES.index("mean")
@@ -73,7 +73,13 @@ def _drift(values: NDArray[np.float32]) -> Floats:
     return np.where(both, 2 * np.abs(_mean(after) - _mean(before)), 0.0)
 
 
+def compressed(steps: Floats) -> Floats:
+    """Steps up to KNEE as they are, beyond it KNEE * (1 + ln(steps / KNEE))."""
+    size = np.maximum(np.abs(steps), KNEE)
+    return np.where(np.abs(steps) > KNEE, np.sign(steps) * KNEE * (1 + np.log(size / KNEE)), steps)
+
+
 def columns(steps: Floats, kept: NDArray[np.intp]) -> Floats:
-    """What detectors see: the kept channels' features side by side, clipped: [windows, kept * features]."""
-    chosen = np.clip(steps[:, kept], -CLIP, CLIP)
+    """What detectors see: the kept channels' features side by side, compressed: [windows, kept * features]."""
+    chosen = compressed(steps[:, kept])
     return np.ascontiguousarray(chosen.reshape(len(steps), len(kept) * len(FEATURE_NAMES)))

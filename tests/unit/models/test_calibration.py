@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.calibration import Tail, contiguous_folds, margin
+from models.calibration import Tail, folds, margin
 
 _MANY = 1e9
 """So many independent windows that no margin is left."""
@@ -50,8 +50,10 @@ def test_arrays_give_the_tail_back() -> None:
     assert np.array_equal(Tail.from_arrays(tail.arrays()).probability(scores), tail.probability(scores))
 
 
-def test_folds_hold_out_every_row_once_and_fit_nothing_that_overlaps() -> None:
-    folds = list(contiguous_folds(58, 5, overlap=3))
-    assert np.concatenate([held for _, held in folds]).tolist() == list(range(58))
-    for fitted, held in folds:
-        assert min(abs(int(row) - int(other)) for row in fitted for other in held) == 3
+@pytest.mark.parametrize("windows", [30, 58, 178, 1000])
+def test_folds_hold_out_every_row_once_and_fit_nothing_that_overlaps(windows: int) -> None:
+    found = list(folds(windows, 5, 4, overlap=3))
+    assert sorted(np.concatenate([held for _, held in found]).tolist()) == list(range(windows))
+    for fitted, held in found:
+        assert len(fitted) > 0
+        assert min(np.abs(held - row).min() for row in fitted) == 3
