@@ -97,7 +97,7 @@ def helps() -> Iterator[tuple[str, str]]:
     """(words, help text) of each command, groups before their commands."""
     from cli.main import cli
 
-    root = click.Context(cli, info_name="hostsight", max_content_width=100, terminal_width=100)
+    root = click.Context(cli, info_name="hostsight", **cli.context_settings)
     for name in cli.list_commands(root):
         command = cli.get_command(root, name)
         assert command is not None  # noqa: S101  the group lists only what it has
