@@ -73,17 +73,11 @@ class RunningQuery:
         self._stopped_by = ""
         self._outcome: QueryResult | HostsightError | None = None
         self._done = threading.Event()
+        request = _encode(data, settings, text, rows)
         self._process = _spawn()
         self._timer = threading.Timer(settings.timeout, self._expire)
         self._timer.daemon = True
         self._timer.start()
-        request = Request(
-            data=str(data.root),
-            text=text,
-            rows=None if rows is None else rows + 1,
-            memory=int(settings.memory),
-            seconds=float(settings.timeout) + _GRACE_SECONDS,
-        )
         threading.Thread(target=self._run, args=(request,), daemon=True).start()
 
     def __enter__(self) -> RunningQuery:
@@ -121,7 +115,7 @@ class RunningQuery:
             self._stopped_by = self._stopped_by or reason
             self._process.kill()
 
-    def _run(self, request: Request) -> None:
+    def _run(self, request: bytes) -> None:
         try:
             self._outcome = self._result(request)
         except HostsightError as error:
@@ -135,7 +129,7 @@ class RunningQuery:
             _close(self._process)
             self._done.set()
 
-    def _result(self, request: Request) -> QueryResult:
+    def _result(self, request: bytes) -> QueryResult:
         table, words = self._exchange(request)
         if table is None:
             raise self._error(words)
@@ -143,14 +137,14 @@ class RunningQuery:
         shown = table.slice(0, self._rows) if truncated else table
         return QueryResult(shown, truncated, time.monotonic() - self._started)
 
-    def _exchange(self, request: Request) -> tuple[pa.Table | None, bytes]:
+    def _exchange(self, request: bytes) -> tuple[pa.Table | None, bytes]:
         """The rows, None where the process failed, and what it said."""
         process = self._process
         stdin, stdout, stderr = (
             cast(BinaryIO, pipe) for pipe in (process.stdin, process.stdout, process.stderr)
         )
         try:
-            stdin.write(msgspec.json.encode(request) + b"\n")
+            stdin.write(request)
             stdin.flush()
             table = self._read(stdout)
         except (BrokenPipeError, pa.ArrowInvalid, OSError):
@@ -182,12 +176,26 @@ class RunningQuery:
                 return UsageError(
                     f"the result is larger than [sql] memory = {limits.memory}; add LIMIT, or aggregate"
                 )
-        failure = _decode(words)
+        failure = _decode(words, self._process.returncode)
         if failure.kind == "memory":
             return UsageError(
                 f"the query needs more than [sql] memory = {limits.memory}; narrow it by time or channel, or raise the setting"
             )
         return UsageError(failure.message) if failure.kind == "usage" else StorageError(failure.message)
+
+
+def _encode(data: DataFolder, settings: SqlSettings, text: str, rows: int | None) -> bytes:
+    request = Request(
+        data=str(data.root),
+        text=text,
+        rows=None if rows is None else rows + 1,
+        memory=int(settings.memory),
+        seconds=float(settings.timeout) + _GRACE_SECONDS,
+    )
+    try:
+        return msgspec.json.encode(request) + b"\n"
+    except UnicodeEncodeError as error:
+        raise UsageError("the query is not valid UTF-8 text; write it in UTF-8") from error
 
 
 def _spawn() -> subprocess.Popen[bytes]:
@@ -210,12 +218,15 @@ def _environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: environment[name] for name in _PASSED_ON if name in environment} | _OWN
 
 
-def _decode(words: bytes) -> Failure:
-    """What the process said last; one that died without a word was killed for memory."""
+def _decode(words: bytes, status: int) -> Failure:
+    """What the process said last. One that a signal ended could get no memory, or no more of its stack."""
     try:
         return msgspec.json.decode(words[words.rindex(b'{"kind"') :], type=Failure)
     except (ValueError, msgspec.DecodeError):
-        return Failure("memory", "")
+        if status < 0:
+            return Failure("memory", "")
+    last = words.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    return Failure("storage", f"the query's process failed ({last or status}); try again")
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:

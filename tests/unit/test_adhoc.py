@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import select
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -227,6 +231,20 @@ def test_a_mistake_is_told_in_the_engine_s_words(lake: DataFolder) -> None:
         run_query(lake, LIMITS, "SELECT valeu FROM samples")
 
 
+def test_a_query_that_is_no_text_is_refused(lake: DataFolder) -> None:
+    with pytest.raises(UsageError, match="not valid UTF-8"):
+        run_query(lake, LIMITS, "SELECT '\udcff'")
+
+
+def test_a_process_that_cannot_start_says_why(lake: DataFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", "/nonexistent/python")
+    with pytest.raises(StorageError, match="No such file"):
+        run_query(lake, LIMITS, "SELECT 1")
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    with pytest.raises(StorageError, match="process failed \\(1\\)"):
+        run_query(lake, LIMITS, "SELECT 1")
+
+
 def test_an_unknown_view_names_the_nearest(lake: DataFolder) -> None:
     with pytest.raises(UsageError, match="no view 'sample' \\(did you mean 'samples'\\?\\)"):
         run_query(lake, LIMITS, "SELECT * FROM sample")
@@ -277,14 +295,30 @@ def test_secrets_of_the_environment_stay_outside_the_query_s_process(
     assert b"ARROW_DEFAULT_MEMORY_POOL=system" in environment
 
 
-def test_the_process_ends_when_its_caller_does(lake: DataFolder) -> None:
-    query = start_query(lake, LIMITS, "SELECT count(*) FROM range(1000000000000)")
-    stdin = query._process.stdin
-    assert stdin is not None
-    stdin.close()
-    with pytest.raises(UsageError):
-        query.wait(15)
-    assert query._process.returncode == 1
+CALLER = """
+import sys
+from pathlib import Path
+from hostsight.folders import DataFolder
+from hostsight.settings import SqlSettings
+from sql.adhoc import start_query
+query = start_query(DataFolder(Path(sys.argv[1])), SqlSettings(), "SELECT count(*) FROM range(1000000000000)")
+print(query._process.pid, flush=True)
+query.wait()
+"""
+
+
+def test_the_process_ends_when_its_caller_is_killed(lake: DataFolder) -> None:
+    command = [sys.executable, "-c", CALLER, str(lake.root)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as caller:
+        assert caller.stdout is not None
+        pid = int(caller.stdout.readline())
+        watched = os.pidfd_open(pid)
+        caller.kill()
+    try:
+        ended, _, _ = select.select([watched], [], [], 15)
+        assert ended
+    finally:
+        os.close(watched)
 
 
 def test_a_damaged_lake_file_is_named(lake: DataFolder) -> None:
