@@ -72,6 +72,7 @@ def _collect(settings: Settings, data: DataFolder, clock: AgentClock) -> None:
     from ingest.registry import enabled
     from ingest.sampler import Sampler, host_of
     from ingest.spool import SpoolWriter
+    from ingest.watchdog import Watchdog
 
     host = host_of(settings.agent)
     collectors = enabled(settings.agent.disabled)
@@ -80,17 +81,21 @@ def _collect(settings: Settings, data: DataFolder, clock: AgentClock) -> None:
     recorder = Recorder(SpoolWriter(data, settings.spool, settings.host), sampler.meter)
     pulse = Pulse(settings, data, clock)
     sys.setswitchinterval(_SWITCH_SECONDS)  # a reading in the background lets the tick go first
+    watchdog = Watchdog(sampler)
     try:
+        watchdog.start()
         sampler.open()
         gc.collect()
         gc.freeze()
         while True:
+            watchdog.start()
             tick = sampler.tick()
             recorder.record(tick, sampler.channels)
             pulse.beat(sampler, recorder, tick.ts_ns)
     except Stopped:
         return
     finally:
+        watchdog.stop()
         recorder.close()
         sampler.close()
 

@@ -33,6 +33,10 @@ class Condition:
 OK = Condition("ok")
 
 
+class HeldUpError(Exception):
+    """Raised by a watchdog inside a collector that does not return."""
+
+
 class Reader:
     """Drives one collector; no exception of it gets past `step`.
 
@@ -49,6 +53,10 @@ class Reader:
         """How long the last reading took."""
         self.raw: Values = np.empty(0)
         """The last reading as the collector gave it, before rates and scale; one value a slot."""
+        self.busy = False
+        """Whether the collector is at work: a HeldUpError raised then is taken as its failure."""
+        self.held_up = False
+        """Whether it ever was."""
         self._host = host
         self._clock = clock
         self._rates = Rates(())
@@ -74,7 +82,7 @@ class Reader:
     def open(self) -> bool:
         """Ask the collector for its layout; False where it is absent or failed, as `condition` then says."""
         try:
-            listed = _checked(self.collector.open(self._host))
+            listed = self._list()
         except NoDataError as error:
             self._relist(())
             self._set_aside(Condition("absent", error.reason, str(error), error.remedy), LAST_RETRY_SECONDS)
@@ -94,6 +102,13 @@ class Reader:
         except Exception as error:  # noqa: BLE001 - closing is the last thing asked of it
             self.condition = Condition("failed", error=describe(error))
 
+    def _list(self) -> tuple[Slot, ...]:
+        self.busy = True
+        try:
+            return _checked(self.collector.open(self._host))
+        finally:
+            self.busy = False
+
     def _read(self) -> Values | None:
         if self._fill():
             return self._rated()
@@ -107,7 +122,11 @@ class Reader:
     def _fill(self) -> bool:
         self.raw.fill(np.nan)
         started = perf_counter_ns()
-        same = self.collector.read(self.raw)
+        self.busy = True
+        try:
+            same = self.collector.read(self.raw)
+        finally:
+            self.busy = False
         self.read_ns = perf_counter_ns() - started
         if not isinstance(same, bool):
             raise TypeError(f"read() gave {type(same).__name__}, not bool")
@@ -124,6 +143,7 @@ class Reader:
         self.slots = listed
 
     def _fail(self, error: Exception) -> None:
+        self.held_up |= isinstance(error, HeldUpError)
         self._set_aside(Condition("failed", error=describe(error)), self._wait)
         self._wait = min(2 * self._wait, LAST_RETRY_SECONDS)
 

@@ -24,7 +24,8 @@ FIRST_LAYOUT_SECONDS = 2.0
 """So long the start waits for the collectors that run in the background, to begin with one layout."""
 
 SLOW_SHARE = 0.25
-"""A collector whose reading takes more than this share of a tick, three times in a row, moves to the background."""
+"""A collector whose reading takes more than this share of a tick, three times in a row, moves to the background; so does
+one that a watchdog had to interrupt."""
 
 _PATIENCE = 3
 
@@ -95,7 +96,7 @@ class _Source:
 
     def _watch(self, reader: Reader) -> None:
         self._slow = self._slow + 1 if reader.read_ns > SLOW_SHARE * self._tick_ns else 0
-        if self._slow >= _PATIENCE:
+        if self._slow >= _PATIENCE or reader.held_up:
             self.reader = BackgroundReader(reader, self._clock)
 
 
@@ -181,6 +182,11 @@ class Sampler:
             )
             for source in self._sources
         ]
+
+    @property
+    def held(self) -> bool:
+        """Whether a collector is at work in the tick itself."""
+        return any(isinstance(one.reader, Reader) and one.reader.busy for one in self._sources)
 
     @property
     def threaded(self) -> tuple[str, ...]:

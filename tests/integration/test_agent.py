@@ -35,9 +35,9 @@ run_agent(Settings(agent=AgentSettings(host="node7", root=sys.argv[2])), DataFol
 
 
 @contextmanager
-def agent(data: DataFolder, root: str = "/") -> Iterator[subprocess.Popen[str]]:
+def agent(data: DataFolder, root: str = "/", *, before: str = "") -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(
-        [sys.executable, "-c", MAIN, str(data.root), root], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", before + MAIN, str(data.root), root], stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             yield process
@@ -139,6 +139,31 @@ def test_kernel_files_that_vanish_or_turn_to_garbage_cost_their_own_channels(
         assert _states(bad)["load"] == "ok"
         assert process.poll() is None
         assert stop(process)[0] == 0
+
+
+HANGING = """
+import time
+from ingest.collectors.cpu import LoadCollector
+slept = []
+def hang(self, out):
+    slept.append(1)
+    while len(slept) == 1:
+        time.sleep(60)
+    out[:] = 1
+    return True
+LoadCollector.read = hang
+import ingest.watchdog
+ingest.watchdog.HELD_SECONDS = 0.5
+"""
+
+
+def test_a_collector_that_hangs_is_interrupted_and_goes_on_in_the_background(data: DataFolder) -> None:
+    with agent(data, before=HANGING) as process:
+        held = until(data, lambda beat: _states(beat)["load"] == "failed")
+        assert _states(held)["cpu"] == "ok"
+        again = until(data, lambda beat: _states(beat)["load"] == "ok" and beat.ticks > held.ticks)
+        assert stop(process)[0] == 0
+    assert again.late_ticks > 0
 
 
 def test_a_data_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
