@@ -24,6 +24,8 @@ from ingest.collectors.topology import Spread, cpu_nodes, spread
 _PATH = "/proc/interrupts"
 _FEW_CPUS = 32
 
+Positions = NDArray[np.intp]
+
 
 def _interrupts(name: str, meaning: str, unit: str = "interrupts/s") -> Metric:
     return Metric(f"{name}_per_s", unit, "rate", meaning, wrap=32)
@@ -67,7 +69,7 @@ class InterruptsCollector:
 
     def __init__(self) -> None:
         self._table: IrqTable | None = None
-        self._layout = _Layout((), (), (), Spread((), np.empty((0, 0))), frozenset(), np.empty(0, np.intp))
+        self._layout: _Layout | None = None
 
     def tier_on(self, host: Host) -> Tier:
         """Once a second where that is cheap: the kernel's work and ours grow with the number of CPUs."""
@@ -85,7 +87,7 @@ class InterruptsCollector:
         return self._layout.slots()
 
     def read(self, out: Values) -> bool:
-        if self._table is None or not self._table.read():
+        if self._table is None or self._layout is None or not self._table.read():
             return False
         return self._layout.fill(self._table.counts, out)
 
@@ -98,14 +100,20 @@ class InterruptsCollector:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What is made of the rows. `own` pairs a device with the columns of the CPUs on its node."""
+    """What is made of the rows. `own` pairs a device with the columns of the CPUs on its node.
+
+    `order` holds the rows of all devices, one device after another, and `starts` where each one's begin in it;
+    `quiet` the rows of devices that are not shown; `counted` (bool[rows, 1]) which rows count for CPUs.
+    """
 
     devices: tuple[IrqDevice, ...]
-    own: tuple[tuple[IrqDevice, NDArray[np.intp]], ...]
+    own: tuple[tuple[IrqDevice, Positions], ...]
     kinds: tuple[tuple[int, Metric], ...]
     cpus: Spread
-    quiet: frozenset[int]
-    summed: NDArray[np.intp]
+    order: Positions
+    starts: Positions
+    quiet: Positions
+    counted: NDArray[np.bool_]
 
     def slots(self) -> list[Slot]:
         named = [
@@ -119,34 +127,37 @@ class _Layout:
     def fill(self, counts: Values, out: Values) -> bool:
         """Lay `counts` (float64[rows, cpus]) out in the order of `slots`; False where a quiet device has begun."""
         rows = counts.sum(axis=1)
-        out[:] = [
-            *(rows[list(device.rows)].sum() for device in self.devices),
-            *(counts[list(device.rows)][:, columns].sum() for device, columns in self.own),
-            *(rows[at] for at, _ in self.kinds),
-            *self.cpus.fold(counts[self.summed].sum(axis=0)),
-        ]
-        return not any(rows[at] > 0 for at in self.quiet)
+        if (rows[self.quiet] > 0).any():
+            return False
+        of_devices = np.add.reduceat(rows[self.order], self.starts) if self.devices else ()
+        on_own_nodes = [counts[list(device.rows)][:, columns].sum() for device, columns in self.own]
+        of_kinds = rows[[at for at, _ in self.kinds]] if self.kinds else ()
+        of_cpus = self.cpus.fold(counts.sum(axis=0, where=self.counted))
+        out[:] = np.concatenate([of_devices, on_own_nodes, of_kinds, of_cpus])
+        return True
 
 
 def _lay_out(host: Host, table: IrqTable) -> _Layout:
     totals = np.nan_to_num(table.counts.sum(axis=1))
     found = irq_devices(table.rows, pci_devices(host))
-    active = [device for device in found if totals[list(device.rows)].sum() > 0]
-    busiest = sorted(active, key=lambda device: -totals[list(device.rows)].sum())[: host.device_limit]
-    shown = tuple(device for device in active if device in busiest)
+    amounts = {device: float(totals[list(device.rows)].sum()) for device in found}
+    busiest = sorted(amounts, key=lambda device: -amounts[device])[: host.device_limit]
+    shown = tuple(device for device in found if amounts[device] > 0 and device in busiest)
     return _Layout(
         shown,
         tuple(_on_own_nodes(shown, cpu_nodes(host), table.cpus)),
         tuple(_kinds(table)),
         spread(host, table.cpus),
-        frozenset(at for device in found if device not in active for at in device.rows),
-        np.flatnonzero([row.by_cpu for row in table.rows]),
+        order=np.array([at for device in shown for at in device.rows], np.intp),
+        starts=np.cumsum([0, *(len(device.rows) for device in shown[:-1])]),
+        quiet=np.array([at for device in found if not amounts[device] for at in device.rows], np.intp),
+        counted=np.array([[row.by_cpu] for row in table.rows]),
     )
 
 
 def _on_own_nodes(
     devices: Sequence[IrqDevice], nodes: Mapping[int, int], cpus: Sequence[int]
-) -> Iterator[tuple[IrqDevice, NDArray[np.intp]]]:
+) -> Iterator[tuple[IrqDevice, Positions]]:
     """Devices whose node is known and has CPUs, on hosts with several nodes."""
     for device in devices:
         columns = np.flatnonzero([nodes.get(cpu) == device.node for cpu in cpus])

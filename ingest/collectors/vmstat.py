@@ -32,8 +32,13 @@ def _errors(key: bytes, name: str, meaning: str) -> Field:
     return Field(key, "memory", Metric(f"{name}_per_s", "errors/s", "rate", meaning))
 
 
-def _moved(key: bytes, name: str, meaning: str, scale: float = PAGE_BYTES) -> Field:
-    return Field(key, "memory", Metric(f"{name}_bytes_per_s", "B/s", "rate", meaning, scale=scale))
+def _moved(key: bytes, name: str, meaning: str) -> Field:
+    return Field(key, "memory", Metric(f"{name}_bytes_per_s", "B/s", "rate", meaning, scale=PAGE_BYTES))
+
+
+def _block(key: bytes, name: str, meaning: str) -> Field:
+    """Traffic of block devices, which /proc/vmstat counts in KiB: a matter of storage, not of memory."""
+    return Field(key, "storage", Metric(f"{name}_bytes_per_s", "B/s", "rate", meaning, scale=1024.0))
 
 
 def _held(key: bytes, name: str, meaning: str) -> Field:
@@ -41,8 +46,8 @@ def _held(key: bytes, name: str, meaning: str) -> Field:
 
 
 _PAGING = (
-    _moved(b"pgpgin", "paged_in", "bytes read from block devices", scale=1024.0),
-    _moved(b"pgpgout", "paged_out", "bytes written to block devices", scale=1024.0),
+    _block(b"pgpgin", "paged_in", "bytes read from block devices"),
+    _block(b"pgpgout", "paged_out", "bytes written to block devices"),
     _moved(b"pswpin", "swapped_in", "bytes read from swap"),
     _moved(b"pswpout", "swapped_out", "bytes written to swap"),
     _events(b"pgfault", "page_faults", "page faults, minor and major"),
@@ -56,7 +61,11 @@ _PAGING = (
 )
 _WRITEBACK = (
     _pages(b"nr_dirtied", "dirtied", "pages of the page cache that became dirty"),
-    _pages(b"nr_written", "written", "pages of the page cache that were written"),
+    Field(
+        b"nr_written",
+        "storage",
+        Metric("written_pages_per_s", "pages/s", "rate", "pages of the page cache that were written"),
+    ),
     _pages(b"nr_throttled_written", "throttled_written", "pages written while reclaim waited for writeback"),
     _pages(b"nr_vmscan_write", "reclaim_written", "pages that reclaim itself had to write"),
     _held(b"nr_dirty_threshold", "dirty_limit", "dirty memory at which writers are held back"),
