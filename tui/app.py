@@ -93,7 +93,7 @@ class Console(App[None]):
             return
         view.update_header()
         if self.follow.live:
-            view.reload()
+            view.keep_fresh()
 
     @property
     def view(self) -> View | None:

@@ -21,7 +21,8 @@ from tui.quantity import quantity
 from tui.source import Episode, Headline, HostStatus
 from tui.text import clean, fit
 
-NAME, VALUE, LABEL, STATE = 13, 10, 13, 11
+NAME, VALUE, STATE = 13, 13, 11
+LABEL, WIDE_LABEL, WIDE = 11, 20, 110
 BAR = 20
 WARM_UP = Mark("◌", "warm-up", LEARNING.style)
 WATCHING = Mark("●", "live", NORMAL.style)
@@ -38,7 +39,11 @@ class HostPanel(Widget, can_focus=True):
         &:focus { border-left: outer $accent; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "open", "Episodes of this host")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "Episodes of this host"),
+        Binding("up,k", "app.focus_previous", "Previous host", show=False),
+        Binding("down,j", "app.focus_next", "Next host", show=False),
+    ]
 
     class Opened(Message):
         def __init__(self, host: str) -> None:
@@ -122,7 +127,8 @@ def _phase(status: HostStatus) -> list[Content | tuple[str, str]]:
 def strip(headline: Headline, span: TimeRange, mark: Mark, width: int, scale: int) -> list[Content]:
     """`scale` lines; the words stand on the base line of the picture."""
     height = max(1, scale - 1)
-    room = max(0, width - NAME - VALUE - 1 - LABEL - 2 - STATE)
+    label = WIDE_LABEL if width >= WIDE else LABEL
+    room = max(0, width - NAME - VALUE - 1 - label - 2 - STATE)
     values = spark.columns(headline.series, span, room)
     picture = spark.rows(values, height, spark.ceiling(values, headline.unit))
     indent = " " * (width - room - STATE - 2)
@@ -131,7 +137,7 @@ def strip(headline: Headline, span: TimeRange, mark: Mark, width: int, scale: in
         fit(headline.subsystem, NAME),
         (fit(quantity(_current(headline), headline.unit), VALUE, right=True), "bold"),
         " ",
-        (fit(headline.label, LABEL), MUTED),
+        (fit(headline.label, label), MUTED),
         (picture[-1], mark.style if mark in RAISED else CALM),
         "  ",
         mark.content(STATE),

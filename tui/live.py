@@ -77,7 +77,7 @@ class LiveSource:
                 found.unit,
                 Series(found.start_ns, found.step_ns, found.values.tolist()),
             )
-            for found in Reader(self._data).headlines(host, aligned(span, points), points)
+            for found in Reader(self._data).headlines(host, aligned(span, points), points + 1)
             if found.subsystem not in UNSHOWN
         ]
 
@@ -108,7 +108,7 @@ class LiveSource:
         from sql.reader import Reader
 
         identity = channel_id(host, channel.subsystem, channel.device, channel.metric)
-        found = Reader(self._data).series(host, identity, aligned(span, points), points)
+        found = Reader(self._data).series(host, identity, aligned(span, points), points + 1)
         return Series(found.start_ns, found.step_ns, found.mean.tolist())
 
     def views(self) -> Sequence[View]:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
@@ -15,6 +16,7 @@ from hostsight.timerange import TimeRange
 from tui.episodelist import OpenEpisodes
 from tui.glyphs import MUTED, WARNING
 from tui.hostpanel import HostPanel
+from tui.pace import Pace
 from tui.rowlist import Chosen
 from tui.source import Episode, Headline, Pulse
 from tui.text import clean
@@ -24,6 +26,15 @@ OPEN_ROWS = 6
 POINTS = 300
 MAX_PROBLEMS = 3
 MAX_SCALE = 5
+
+
+class Hosts(VerticalScroll, can_focus=False, inherit_bindings=False):
+    """The panels; a panel that gets the focus comes into sight."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("pageup", "page_up", "Page up", show=False),
+        Binding("pagedown", "page_down", "Page down", show=False),
+    ]
 
 
 class Overview(View):
@@ -44,19 +55,32 @@ class Overview(View):
         return ("hostsight", "Overview")
 
     def body(self) -> ComposeResult:
-        with VerticalScroll(id="hosts", can_focus=False):
+        with Hosts(id="hosts"):
             yield Static("Reading the data folder ...", id="waiting")
         yield Static(id="problems", markup=False)
         yield Static("Open episodes", id="open-title")
         yield OpenEpisodes(id="open")
 
+    def on_mount(self) -> None:
+        # episodes and progress cost little; the strips' values are read less often when they cost more
+        self._strips = Pace(self.console.clock, share=0.04)
+        self._headlines: dict[str, Sequence[Headline]] = {}
+        self._shown_for = ("", False)
+
+    def _asked_for(self) -> tuple[str, bool]:
+        return self.console.follow.text, self.console.follow.live
+
     async def load(self, pulse: Pulse, span: TimeRange) -> None:
         read, source = self.console.read, self.console.source
         open_episodes = [episode for episode in await read(source.episodes, span) if episode.open]
-        headlines = {
-            status.host: await read(source.headlines, status.host, span, POINTS) for status in pulse.hosts
-        }
-        await self._show_hosts(pulse, headlines, open_episodes, span)
+        if self._strips.due or self._asked_for() != self._shown_for:
+            with self._strips.within():
+                self._headlines = {
+                    status.host: await read(source.headlines, status.host, span, POINTS)
+                    for status in pulse.hosts
+                }
+            self._shown_for = self._asked_for()
+        await self._show_hosts(pulse, self._headlines, open_episodes, span)
         self._show_problems(pulse.problems)
         self._show_open(open_episodes)
         self._focus_something(open_episodes)
@@ -70,7 +94,7 @@ class Overview(View):
         span: TimeRange,
     ) -> None:
         panels = {panel.status.host: panel for panel in self.query(HostPanel)}
-        for host in panels.keys() - headlines.keys():
+        for host in panels.keys() - {status.host for status in pulse.hosts}:
             await panels[host].remove()
         waiting = self.query_one("#waiting", Static)
         waiting.display = not pulse.hosts
@@ -81,7 +105,7 @@ class Overview(View):
                 panel = HostPanel(status)
                 await self.query_one("#hosts").mount(panel)
             mine = [episode for episode in episodes if episode.host == status.host]
-            panel.show(status, headlines[status.host], mine, span)
+            panel.show(status, headlines.get(status.host, ()), mine, span)
 
     def _show_problems(self, problems: Sequence[str]) -> None:
         lines = [

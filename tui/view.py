@@ -15,6 +15,7 @@ from hostsight.timerange import TimeRange
 from tui.glyphs import WARNING
 from tui.header import Header
 from tui.keyline import KeyLine
+from tui.pace import Pace
 from tui.source import Pulse
 from tui.text import clean
 
@@ -39,7 +40,9 @@ class View(Screen[None]):
 
     SHOWS_RANGE: ClassVar[bool] = True
 
-    _loading = False
+    def __init__(self) -> None:
+        super().__init__()
+        self._loading = False
 
     @property
     def console(self) -> Console:
@@ -61,6 +64,9 @@ class View(Screen[None]):
         yield from self.body()
         yield KeyLine()
 
+    def on_mount(self) -> None:
+        self._pace = Pace(self.console.clock, share=0.2)
+
     def on_screen_resume(self) -> None:
         self.update_header()
         self.call_after_refresh(self.reload)
@@ -72,6 +78,11 @@ class View(Screen[None]):
         header.age_seconds = self.console.age_seconds()
         header.range_text = self.console.follow.text if self.SHOWS_RANGE else ""
 
+    def keep_fresh(self) -> None:
+        """Read again once it is due: a long range takes longer than a second to read."""
+        if self.is_mounted and self._pace.due:
+            self.reload()
+
     def reload(self) -> None:
         """Read again, unless the last reading has not come back yet."""
         if not self._loading and self.is_attached:
@@ -80,9 +91,10 @@ class View(Screen[None]):
 
     async def _reload(self) -> None:
         try:
-            pulse = await self.console.read(self.console.source.pulse)
-            self.console.saw(pulse)
-            await self.load(pulse, self.console.span())
+            with self._pace.within():
+                pulse = await self.console.read(self.console.source.pulse)
+                self.console.saw(pulse)
+                await self.load(pulse, self.console.span())
             self.show_trouble("")
         except HostsightError as error:
             self.show_trouble(str(error))
