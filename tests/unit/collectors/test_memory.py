@@ -76,7 +76,7 @@ def test_vmstat(trees: Trees) -> None:
 def test_vmstat_units(tmp_path: Path) -> None:
     write(tmp_path, {"proc/vmstat": "pgpgin 3\npswpout 5\nnr_dirty_threshold 7\nallocstall_normal 11\n"})
     assert read(VmstatCollector(), tmp_path) == {
-        "memory host paged_in_bytes_per_s": 3 * KIB,
+        "storage host paged_in_bytes_per_s": 3 * KIB,
         "memory host swapped_out_bytes_per_s": 5 * PAGE_BYTES,
         "memory host dirty_limit_bytes": 7 * PAGE_BYTES,
         "memory host allocation_stalls_normal_per_s": 11,
