@@ -45,6 +45,18 @@ def write_atomic(path: Path, content: bytes, *, sync: bool = False) -> None:
         raise storage_error(error, "writing", path) from error
 
 
+def delete(path: Path) -> int:
+    """Delete a file; the bytes freed, 0 where it was gone already. Raises StorageError."""
+    try:
+        size = path.stat().st_size
+        path.unlink()
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise storage_error(error, "deleting", path) from error
+    return size
+
+
 def make_folder(path: Path) -> Path:
     """Create `path` with mode 0700 and its parents; raises StorageError with the remedy."""
     try:

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from hostsight.clock import SECOND_NS
 from hostsight.errors import CorruptError
+from hostsight.files import delete
 from hostsight.timerange import TimeRange
 from ingest.lake import (
     HOUR_NS,
@@ -30,7 +31,6 @@ from ingest.lake import (
     Lake,
     LakeFile,
     check_columns,
-    delete,
     hour_of,
     list_names,
     shaped,

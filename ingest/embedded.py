@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hostsight.channel import Channel
 from hostsight.clock import SECOND_NS, floor_second
 from hostsight.errors import CorruptError
+from hostsight.files import delete
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
 from hostsight.timerange import TimeRange
@@ -23,6 +24,9 @@ from ingest.store import SAMPLES
 _Number = TypeVar("_Number", bound=np.generic)
 _READERS = 32
 """Segments whose index is kept between two calls; polling needs the newest alone."""
+_KEPT_NS = 600 * SECOND_NS
+"""How much stays in the spool after the pipeline had it: windows reach back, and the kernel may not have written the lake's
+files to the disk yet."""
 
 
 class EmbeddedStore:
@@ -77,6 +81,25 @@ class EmbeddedStore:
         return pa.concat_tables([SAMPLES.empty_table(), *tables]).sort_by(
             [("channel_id", "ascending"), ("ts", "ascending")]
         )
+
+    def release(self, host: str, done_ns: int) -> int:
+        """Delete segments whose samples the pipeline has had, all before `done_ns`; returns how many.
+
+        Ten minutes stay, so does what is damaged, and all while the clock is behind `done_ns`: it was set back.
+        Raises StorageError.
+        """
+        stored = self.span(host)
+        if stored is None or stored.end_ns < done_ns:
+            return 0
+        released = 0
+        for name in self._list(host)[:-1]:
+            if name.start_ns < done_ns - _KEPT_NS and self._is_read(name, done_ns - _KEPT_NS):
+                released += delete(self._folder / str(name)) > 0
+        return released
+
+    def _is_read(self, name: SegmentName, before_ns: int) -> bool:
+        frames = self._reader(name, growing=False).frames
+        return name not in self._problems and bool(frames) and frames[-1].last_ns < before_ns
 
     def _list(self, host: str) -> list[SegmentName]:
         names = list_segments(self._folder)

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from hostsight.clock import SECOND_NS
 from hostsight.errors import CorruptError
-from hostsight.files import storage_error
+from hostsight.files import delete, storage_error
 from hostsight.folders import DataFolder
 from hostsight.timerange import TimeRange
 from ingest.parquet import channel_slices, guarded, open_file, open_writer, write_beside, write_sliced
@@ -302,18 +302,6 @@ def shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """`rows` with the columns and types of `schema`; columns that an older version did not write are null."""
     stacked = pa.concat_tables([schema.empty_table(), rows], promote_options="permissive")
     return stacked.select(schema.names).cast(schema)
-
-
-def delete(path: Path) -> int:
-    """Bytes freed; 0 where the file was gone already. Raises StorageError."""
-    try:
-        size = path.stat().st_size
-        path.unlink()
-    except FileNotFoundError:
-        return 0
-    except OSError as error:
-        raise storage_error(error, "deleting", path) from error
-    return size
 
 
 def list_names(folder: Path) -> list[str]:

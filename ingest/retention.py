@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from hostsight.errors import CorruptError
+from hostsight.files import delete
 from hostsight.settings import RetentionSettings
 from ingest.lake import (
     HOUR_NS,
@@ -23,7 +24,6 @@ from ingest.lake import (
     Kind,
     Lake,
     LakeFile,
-    delete,
     hour_of,
     list_names,
     read_table,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hostsight.channel import Channel
 from hostsight.errors import StorageError
-from hostsight.files import make_folder, storage_error
+from hostsight.files import delete, make_folder, storage_error
 from hostsight.folders import DataFolder
 from hostsight.settings import SpoolSettings
 from ingest.segment import SegmentName, Ticks, batch_frame, header_frame, list_segments
@@ -156,13 +156,10 @@ class SpoolWriter:
     def _drop_oldest(self) -> None:
         while self._closed and self.bytes > self._settings.max_bytes:
             oldest = min(self._closed)
-            path = self._folder / str(oldest)
-            try:
-                path.unlink(missing_ok=True)
-            except OSError as error:
-                raise storage_error(error, "deleting", path) from error
-            self.dropped_bytes += self._closed.pop(oldest)
-            self.dropped_segments += 1
+            freed = delete(self._folder / str(oldest))
+            self._closed.pop(oldest)
+            self.dropped_bytes += freed
+            self.dropped_segments += freed > 0
 
 
 class _Pending:

@@ -186,6 +186,36 @@ def test_segments_that_the_bound_deleted_are_forgotten(data: DataFolder, store: 
     assert table.num_rows == 30 * sum(len(reader.frames) for reader in readers(data))
 
 
+def test_segments_that_the_pipeline_has_had_are_released_but_for_ten_minutes(
+    data: DataFolder, store: EmbeddedStore
+) -> None:
+    spool = writer(data)
+    for at in range(0, 1800, 30):
+        second(spool, at)
+    assert store.release(HOST, span(0, 1500).end_ns) == 15
+    assert store.span(HOST) == span(900, 1771)
+    assert store.release(HOST, span(0, 1500).end_ns) == 0
+
+
+def test_nothing_is_released_while_the_clock_is_behind_what_was_done(
+    data: DataFolder, store: EmbeddedStore
+) -> None:
+    spool = writer(data)
+    for at in (*range(3600, 5400, 60), *range(0, 1800, 60)):
+        second(spool, at)
+    assert store.release(HOST, span(0, 5400).end_ns) == 0
+
+
+def test_a_damaged_segment_is_not_released(data: DataFolder, store: EmbeddedStore) -> None:
+    spool = writer(data)
+    for at in range(0, 1200, 30):
+        second(spool, at)
+    reader = readers(data)[2]
+    flip(reader.path, reader.frames[0].offset + 300)
+    assert store.release(HOST, span(0, 1171).end_ns) == 9
+    assert list_segments(data.spool)[0].number == 3
+
+
 def test_many_segments_are_read_in_order(data: DataFolder, store: EmbeddedStore) -> None:
     spool = writer(data, SpoolSettings(segment=Duration(1)))
     for at in range(150):

@@ -104,6 +104,19 @@ def test_over_the_bound_the_oldest_segments_go_and_are_counted(data: DataFolder)
     assert min(stamps(data)) == pytest.approx(300.05)
 
 
+def test_segments_that_others_deleted_are_not_counted_as_dropped(data: DataFolder) -> None:
+    second(writer(data), 0)
+    size = sum(path.stat().st_size for path in data.spool.iterdir())
+    spool = writer(data, SpoolSettings(max_bytes=Size(10 * size)))
+    for at in range(60, 600, 60):
+        second(spool, at)
+    for path in sorted(data.spool.iterdir())[:-1]:
+        path.unlink()
+    second(spool, 541)
+    assert spool.dropped_segments == 0
+    assert spool.bytes < 10 * size
+
+
 def test_the_bound_holds_within_one_minute_too(data: DataFolder) -> None:
     spool = writer(data, SpoolSettings(max_bytes=Size(20_000)))
     for at in range(60):
