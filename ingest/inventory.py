@@ -34,7 +34,7 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A whole block device; `rotational` is None where the kernel does not say."""
+    """A whole block device that has a size; `rotational` is None where the kernel does not say."""
 
     name: str
     size_bytes: int | None
@@ -103,8 +103,10 @@ def _mounts() -> tuple[Mount, ...]:
 
 
 def _disks(block: Path = Path("/sys/block")) -> tuple[Disk, ...]:
+    """Loop devices without a file and drives without a medium have no size."""
     whole = sorted(name for name in psutil.disk_io_counters(perdisk=True) if (block / name).is_dir())
-    return tuple(_disk(block / name) for name in whole)
+    disks = (_disk(block / name) for name in whole)
+    return tuple(disk for disk in disks if disk.size_bytes != 0)
 
 
 def _disk(folder: Path) -> Disk:

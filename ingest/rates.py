@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hostsight.channel import WHOLE_HOST
 from ingest.collector import Slot, Values
 
 FEW_UNITS = 16.0
@@ -61,10 +62,14 @@ class Rates:
         self._last_ns = _NEVER
 
     def relisted(self, slots: Sequence[Slot]) -> Rates:
-        """Rates for a changed list of slots; counters whose slot stays as it was keep their last reading."""
+        """Rates for a changed list of slots. Counters of single devices go on; sums start anew.
+
+        A sum over a host or a NUMA node may have gained or lost a member with all that it ever counted.
+        """
         new = Rates(slots)
         known = {self.slots[index]: self._last[place] for place, index in enumerate(self._counters)}
-        new._last[:] = [known.get(new.slots[index], np.nan) for index in new._counters]
+        kept = [new.slots[index] for index in new._counters]
+        new._last[:] = [np.nan if _is_sum(slot) else known.get(slot, np.nan) for slot in kept]
         new._last_ns = self._last_ns
         return new
 
@@ -88,3 +93,7 @@ class Rates:
         grown[back] = 0.0
         grown[reset] = np.nan
         return np.where(jitter, self._last, now)
+
+
+def _is_sum(slot: Slot) -> bool:
+    return slot.device == WHOLE_HOST or slot.device.startswith("node")

@@ -1,7 +1,7 @@
 """CPU time, run queue, context switches and forks from /proc/stat, each tick; load average, each second.
 
 Times are in ticks of USER_HZ, cumulative. The kernel adds guest time to user and nice as well; here it is apart.
-The source of a mean names how many CPUs are in it: where that changes the slot does, and its rate starts anew.
+They count by the clock tick, so a share taken over a short interval may be off, and pass 100 %, by a tick's length.
 https://docs.kernel.org/filesystems/proc.html#miscellaneous-kernel-statistics-in-proc-stat
 """
 
@@ -94,11 +94,8 @@ class CpuCollector:
         devices, self._groups = _group(self._names, host)
         self._devices = len(devices)
         self._counts = [name for name in _COUNTS if name in counts]
-        mean = f"{_PATH}, mean of {len(times)} CPUs"
-        slots = [Slot("cpu", WHOLE_HOST, metric, _PERIOD, mean) for metric in _HOST_TIMES]
-        for device in devices:
-            source = f"{_PATH} {device}" if device.startswith("cpu") else mean
-            slots += [Slot("cpu", device, metric, _PERIOD, source) for metric in _TIMES]
+        slots = [Slot("cpu", WHOLE_HOST, metric, _PERIOD, _PATH) for metric in _HOST_TIMES]
+        slots += [Slot("cpu", device, metric, _PERIOD, _PATH) for device in devices for metric in _TIMES]
         slots += [
             Slot("cpu", WHOLE_HOST, _COUNTS[name], 0.001, f"{_PATH} {name.decode()}") for name in self._counts
         ]

@@ -96,3 +96,11 @@ def test_counters_that_stay_keep_counting_when_the_list_changes() -> None:
     values = new.values(np.array([7.0, 26.0]), SECOND)
     assert np.isnan(values[0])
     assert values[1] == 6
+
+
+@pytest.mark.parametrize("device", ["host", "node1"])
+def test_a_sum_starts_anew_when_the_list_changes(device: str) -> None:
+    rates = Rates([counter(device=device), counter(device="cpu1")])
+    rates.values(np.array([3000.0, 1000.0]), 0)
+    without = rates.relisted([counter(device=device)])
+    assert np.isnan(without.values(np.array([2000.0]), SECOND)[0])

@@ -136,3 +136,13 @@ def test_a_reading_of_the_wrong_length_is_a_failure(clock: FakeClock) -> None:
     one = reader(FakeCollector([slot()], [1, 2, 3]), clock)
     assert one.step() is None
     assert one.condition.state == "failed"
+
+
+def test_a_sum_over_changed_hardware_shows_no_jump(clock: FakeClock) -> None:
+    collector = FakeCollector([slot("host", "rate"), slot("cpu0", "rate")], [10, 10])
+    one = reader(collector, clock)
+    one.step()
+    clock.advance(1)
+    collector.slots = [slot("host", "rate"), slot("cpu0", "rate"), slot("cpu1", "rate")]
+    collector.values, collector.same = [1_000_012, 12, 1_000_000], False
+    assert one.step() == pytest.approx([np.nan, 2, np.nan], nan_ok=True)

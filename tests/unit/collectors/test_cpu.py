@@ -104,7 +104,6 @@ def test_a_cpu_that_went_offline_asks_for_a_new_list(tmp_path: Path) -> None:
     assert not collector.read(np.empty(len(before)))
     after = collector.open(Host(tmp_path))
     assert len(after) == len(before) - 7
-    assert before[0] != after[0], "the mean over fewer CPUs is not the counter it was"
     collector.close()
 
 
