@@ -48,7 +48,7 @@ class PerCpuCollector(ABC):
     def __init__(self) -> None:
         self._file: KeptFile | None = None
         self._cpus: tuple[int, ...] = ()
-        self._spread = Spread((), np.empty((0, 0)))
+        self._spread = Spread((), np.empty(0, np.intp), np.empty(0, np.intp))
         self._on_host = self._by_cpu = np.empty(0, np.intp)
         self._values = np.empty(0)
 
@@ -102,6 +102,6 @@ class PerCpuCollector(ABC):
         return Slot(self.subsystem, device, self.columns[at].metric, LIVE, self.path)
 
     def _lay_out(self, values: Values) -> Values:
-        """Sums over all CPUs, then each metric over the devices. One count that makes no sense costs its metric."""
+        """Sums over all CPUs, then each metric over the devices."""
         total = values[self._on_host].sum(axis=1)
         return np.concatenate([total, self._spread.fold(values[self._by_cpu]).ravel()])

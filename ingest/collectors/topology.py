@@ -50,15 +50,18 @@ def cpu_nodes(host: Host) -> dict[int, int]:
 class Spread:
     """How counts of single CPUs are shown: by CPU where there are few, by NUMA node where there are two or more.
 
-    `members` is float64[devices, cpus], 1 where a CPU belongs to a device.
+    `order` holds the columns of the CPUs of all devices, one device after another, and `starts` where each one's begin.
     """
 
     devices: tuple[str, ...]
-    members: NDArray[np.float64]
+    order: NDArray[np.intp]
+    starts: NDArray[np.intp]
 
     def fold(self, counts: Values) -> Values:
         """Sums of float64[..., cpus] over the CPUs of each device: float64[..., devices]."""
-        return np.asarray(counts @ self.members.T)
+        if not self.devices:
+            return np.empty((*counts.shape[:-1], 0))
+        return np.asarray(np.add.reduceat(counts[..., self.order], self.starts, axis=-1))
 
 
 def spread(host: Host, cpus: Sequence[int]) -> Spread:
@@ -71,7 +74,6 @@ def spread(host: Host, cpus: Sequence[int]) -> Spread:
         for column, cpu in enumerate(cpus):
             if cpu in of_node:
                 groups.setdefault(f"node{of_node[cpu]}", []).append(column)
-    members = np.zeros((len(groups), len(cpus)))
-    for row, columns in enumerate(groups.values()):
-        members[row, columns] = 1.0
-    return Spread(tuple(groups), members)
+    columns = [column for group in groups.values() for column in group]
+    starts = np.cumsum([0, *map(len, groups.values())])[:-1]
+    return Spread(tuple(groups), np.array(columns, np.intp), starts)

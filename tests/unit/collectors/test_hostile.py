@@ -83,7 +83,7 @@ def attempt(collector: Collector, host: Host) -> None:
 
 
 @pytest.mark.parametrize("kind", GOOD, ids=lambda kind: kind.name)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(content=hostile)
 def test_garbage_from_the_start(kind: type[Collector], content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -95,7 +95,7 @@ def test_garbage_from_the_start(kind: type[Collector], content: bytes) -> None:
 
 
 @pytest.mark.parametrize("kind", GOOD, ids=lambda kind: kind.name)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(content=hostile, cut=st.integers(0, 60))
 def test_garbage_after_a_good_start(kind: type[Collector], content: bytes, cut: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

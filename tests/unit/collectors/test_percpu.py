@@ -121,8 +121,9 @@ def test_another_set_of_cpus_asks_for_a_new_layout(tmp_path: Path) -> None:
     assert collector.read(np.empty(len(slots))) is False
 
 
-def test_text_that_is_no_count_costs_its_metric_only(tmp_path: Path) -> None:
+def test_text_that_is_no_count_costs_its_sums_only(tmp_path: Path) -> None:
     write(tmp_path, {"proc/softirqs": "CPU0 CPU1\nNET_RX: 1 x\nBLOCK: 5 6\n"})
     got = read(SoftirqsCollector(), tmp_path)
     assert math.isnan(got["cpu host net_rx_softirqs_per_s"])
+    assert got["cpu cpu0 net_rx_softirqs_per_s"] == 1
     assert got["cpu host block_softirqs_per_s"] == 11

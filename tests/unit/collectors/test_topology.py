@@ -45,6 +45,8 @@ def test_counts_are_folded_by_cpu_and_node(tmp_path: Path) -> None:
     shown = spread(Host(tmp_path), (0, 1, 3))
     assert shown.devices == ("cpu0", "cpu1", "cpu3", "node0", "node1")
     np.testing.assert_array_equal(shown.fold(np.array([5.0, 7.0, 9.0])), [5, 7, 9, 14, 7])
+    absent = shown.fold(np.array([[5.0, np.nan, 9.0]]))
+    np.testing.assert_array_equal(absent, [[5, np.nan, 9, 14, np.nan]])
 
 
 def test_one_node_is_not_worth_a_channel(tmp_path: Path) -> None:
