@@ -138,6 +138,21 @@ def test_a_damaged_header_is_a_problem_that_names_the_file(tmp_path: Path) -> No
     assert str(path) in reader.problem
 
 
+def test_a_segment_of_a_newer_format_asks_for_an_upgrade(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as newer:
+        newer.setattr("ingest.segment.FORMAT", "2")
+        header = header_frame(HOST, channels(), T0)
+    path = tmp_path / "segment.arrow"
+    path.write_bytes(header + batch_frame(_ticks(0)))
+    reader = SegmentReader(path)
+    reader.refresh()
+    assert reader.frames == []
+    assert reader.problem is not None
+    assert "upgrade" in reader.problem
+
+
 def test_garbage_is_never_an_error(tmp_path: Path) -> None:
     path = tmp_path / "segment.arrow"
     for content in (
