@@ -32,6 +32,7 @@ EFFECTS: Mapping[str, Effect] = {
     "B": Effect(256e6, 0.1),
     "B/s": Effect(10e6, 0.5),
     "s": Effect(0.01, 0.5),
+    "s/s": Effect(0.5, 0.5),
     "Hz": Effect(200e6, 0.1),
     "°C": Effect(8.0, 0.1),
     "W": Effect(20.0, 0.2),
