@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns
@@ -18,6 +19,11 @@ State = Literal["ok", "absent", "failed"]
 
 FIRST_RETRY_SECONDS = 1.0
 LAST_RETRY_SECONDS = 60.0
+MOST_CHANGES = 5
+CHANGES_SECONDS = 10
+"""Hardware that changes more than MOST_CHANGES times in CHANGES_SECONDS is backed off from."""
+
+_RESTLESS = "the hardware changes faster than it can be listed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,7 @@ class Reader:
         self._open = False
         self._retry_ns = 0
         self._wait = FIRST_RETRY_SECONDS
+        self._changes: deque[int] = deque(maxlen=MOST_CHANGES)
 
     def step(self) -> Values | None:
         """Read once; float64[slots] with NaN where absent, or None where there is nothing now.
@@ -113,11 +120,19 @@ class Reader:
         if self._fill():
             return self._rated()
         self.close()
+        self._note_change()
         if self.open() and self._fill():
             return self._rated()
         if self._open:
-            raise RuntimeError("the hardware changes faster than it can be listed")
+            raise RuntimeError(_RESTLESS)
         return None
+
+    def _note_change(self) -> None:
+        """Raises RuntimeError where listing anew, which ends a spool segment each time, would never end."""
+        now = self._clock.monotonic_ns()
+        if len(self._changes) == MOST_CHANGES and now - self._changes[0] < CHANGES_SECONDS * SECOND_NS:
+            raise RuntimeError(_RESTLESS)
+        self._changes.append(now)
 
     def _fill(self) -> bool:
         self.raw.fill(np.nan)

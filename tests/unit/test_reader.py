@@ -146,3 +146,18 @@ def test_a_sum_over_changed_hardware_shows_no_jump(clock: FakeClock) -> None:
     collector.slots = [slot("host", "rate"), slot("cpu0", "rate"), slot("cpu1", "rate")]
     collector.values, collector.same = [1_000_012, 12, 1_000_000], False
     assert one.step() == pytest.approx([np.nan, 2, np.nan], nan_ok=True)
+
+
+def test_hardware_that_never_settles_is_backed_off_from(clock: FakeClock) -> None:
+    collector = FakeCollector([slot()], [1])
+    one = reader(collector, clock)
+    one.step()
+    for change in range(100):
+        collector.slots, collector.same = [slot(f"veth{change}")], False
+        clock.advance(0.1)
+        one.step()
+    assert collector.opened < 15
+    assert one.condition.error == "RuntimeError: the hardware changes faster than it can be listed"
+    clock.advance(10)
+    collector.same = True
+    assert one.step() == pytest.approx([1])
