@@ -109,7 +109,17 @@ def _due(files: Sequence[LakeFile], hour_ns: int, now_ns: int) -> Iterator[Seque
         short = [file for file in files if file.span.end_ns - file.span.start_ns <= MINUTE_NS]
         minutes = groupby(short, key=lambda file: file.span.start_ns // MINUTE_NS)
         groups = [group for _, minute in minutes if _settled(group := list(minute), now_ns)]
-    return (group for group in groups if len(group) > 1)
+    return (group for group in groups if len(group) > 1 and not _would_hide(group, files))
+
+
+def _would_hide(group: Sequence[LakeFile], files: Sequence[LakeFile]) -> bool:
+    """Whether the merged file's span would hold that of a file which is not merged."""
+    whole = _whole_span(group)
+    return any(whole.contains(file.span) for file in files if file not in group)
+
+
+def _whole_span(files: Sequence[LakeFile]) -> TimeRange:
+    return TimeRange(files[0].span.start_ns, max(file.span.end_ns for file in files))
 
 
 def _settled(files: Sequence[LakeFile], now_ns: int) -> bool:
@@ -117,7 +127,7 @@ def _settled(files: Sequence[LakeFile], now_ns: int) -> bool:
 
 
 def _age(path: Path, now_ns: int) -> int:
-    """Nanoseconds since a file was written; one from the future, or gone, is as old as its distance."""
+    """Nanoseconds from a file's writing to now; forward too, since the clock may have been set back. A file that is gone is old."""
     try:
         return abs(now_ns - path.stat().st_mtime_ns)
     except OSError:
@@ -151,7 +161,7 @@ def _merge_batch(lake: Lake, files: Sequence[LakeFile], report: CompactReport) -
 
 def _merge(lake: Lake, files: Sequence[LakeFile], report: CompactReport) -> LakeFile:
     kind, host = files[0].kind, files[0].host
-    span = TimeRange(files[0].span.start_ns, max(file.span.end_ns for file in files))
+    span = _whole_span(files)
     path = lake.path(kind, host, span)
     with ExitStack() as stack:
         inputs = [_Input(file, stack) for file in files]

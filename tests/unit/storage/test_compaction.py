@@ -148,6 +148,15 @@ def test_rows_that_two_files_hold_come_once(lake: Lake) -> None:
     assert lake.read("samples", HOST, span(0, 15)) == samples(np.arange(15.0))
 
 
+def test_a_minute_is_not_merged_over_a_longer_file_that_it_would_hide(lake: Lake) -> None:
+    for start, end in ((0, 10), (10, 75), (30, 80)):
+        lake.write("samples", HOST, span(start, end), samples(np.arange(start, end, dtype=np.float64)))
+    settled_compact(lake, DURING)
+    assert len(lake.files("samples")) == 3
+    settled_compact(lake, AFTER)
+    assert lake.read("samples", HOST, span(0, 80)) == samples(np.arange(80.0))
+
+
 def test_columns_that_an_older_version_did_not_write_are_null(lake: Lake) -> None:
     lake.write("features", HOST, span(0, 1), features([1], ids=[5]))
     newer = features([2], ids=[5]).append_column("slope", pa.array([0.5], pa.float32()))
