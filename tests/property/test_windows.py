@@ -1,0 +1,104 @@
+"""Windows in SQL against their definition in plain Python, over random gaps, lengths and strides."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hostsight.clock import SECOND_NS
+from hostsight.settings import Duration, WindowSettings
+from hostsight.timerange import TimeRange
+from ingest.store import SAMPLES
+from sql.features import FeatureBuilder
+
+START = 1_700_000_000 * SECOND_NS
+TICK_NS = SECOND_NS // 4
+Sample = tuple[int, int, float, float]
+"""(tick, channel, value, dt)"""
+
+VALUES = st.floats(width=32, allow_nan=False, allow_infinity=False, min_value=-(2.0**40), max_value=2.0**40)
+SAMPLE = st.tuples(st.integers(0, 60), st.integers(1, 2), VALUES, st.sampled_from([0.0, 0.25, 0.5]))
+WINDOW = st.tuples(st.sampled_from([0.5, 1.0, 2.0]), st.integers(1, 4), st.integers(1, 3))
+
+
+def table(samples: list[Sample]) -> pa.Table:
+    return pa.table(
+        [
+            pa.array([START + tick * TICK_NS for tick, *_ in samples], pa.int64()).cast(pa.timestamp("ns")),
+            pa.array([channel for _, channel, *_ in samples], pa.int64()),
+            pa.array([value for *_, value, _ in samples], pa.float32()),
+            pa.array([dt for *_, dt in samples], pa.float32()),
+        ],
+        schema=SAMPLES,
+    )
+
+
+def expected(samples: list[Sample], window: WindowSettings) -> dict[tuple[int, int], dict[str, float | None]]:
+    """(end, channel) -> statistics, straight from the definition."""
+    found: dict[tuple[int, int], dict[str, float | None]] = {}
+    step, length, pane = window.stride.ns, window.length.ns, window.pane.ns
+    first = START // step * step
+    for end in range(first, START + 40 * SECOND_NS, step):
+        for channel in (1, 2):
+            inside = [
+                (START + tick * TICK_NS, value, dt)
+                for tick, of, value, dt in samples
+                if of == channel and end - length <= START + tick * TICK_NS < end
+            ]
+            if inside:
+                found[end, channel] = statistics_of(inside, pane)
+    return found
+
+
+def statistics_of(inside: list[tuple[int, float, float]], pane: int) -> dict[str, float | None]:
+    values = [value for _, value, _ in inside]
+    weight = math.fsum(dt for *_, dt in inside)
+    weighted = math.fsum(value * dt for _, value, dt in inside)
+    return {
+        "n": len(values),
+        "mean": weighted / weight if weight else statistics.fmean(values),
+        "std": statistics.pstdev(values),
+        "min": min(values),
+        "max": max(values),
+        "slope": slope(inside, pane),
+    }
+
+
+def slope(inside: list[tuple[int, float, float]], pane: int) -> float | None:
+    panes: dict[int, list[float]] = {}
+    for stamp, value, _ in inside:
+        panes.setdefault(stamp // pane, []).append(value)
+    if len(panes) < 2:
+        return None
+    middle = statistics.fmean(panes)
+    level = statistics.fmean(statistics.fmean(values) for values in panes.values())
+    over = math.fsum((place - middle) * (statistics.fmean(values) - level) for place, values in panes.items())
+    return over / math.fsum((place - middle) ** 2 for place in panes) / (pane / SECOND_NS)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(SAMPLE, max_size=40, unique_by=lambda sample: sample[:2]), WINDOW)
+def test_windows_are_what_their_definition_says(samples: list[Sample], shape: tuple[float, int, int]) -> None:
+    pane, length, stride = shape
+    window = WindowSettings(
+        pane=Duration(pane), length=Duration(pane * length), stride=Duration(pane * stride)
+    )
+    builder = FeatureBuilder(window, [])
+    ends = TimeRange(START - window.stride.ns, START + 39 * SECOND_NS)
+    found = builder.build(table(samples), ends).features
+    builder.close()
+    stamps = found["window_end"].cast(pa.int64()).to_pylist()
+    wanted = expected(samples, window)
+    assert found.num_rows == len(wanted)
+    scale = max((abs(value) for *_, value, _ in samples), default=0)
+    for stamp, row in zip(stamps, found.drop_columns(["window_end"]).to_pylist(), strict=True):
+        reference = wanted[stamp, row["channel_id"]]
+        for name, value in reference.items():
+            assert (row[name] is None) == (value is None)
+            if value is not None:
+                assert row[name] == pytest.approx(value, rel=1e-5, abs=1e-7 * scale)
