@@ -16,8 +16,9 @@ import numpy as np
 from hostsight.channel import WHOLE_HOST
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Slot, Tier, Values
-from ingest.collectors.tables import number, numbers, why
+from ingest.collectors.tables import why
 from ingest.collectors.topology import cpu_nodes
+from ingest.collectors.words import number, numbers
 from ingest.kept_file import KeptFile
 
 _PATH = "/proc/stat"

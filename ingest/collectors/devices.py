@@ -16,7 +16,8 @@ import numpy as np
 from hostsight.channel import Subsystem
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Slot, Tier, Values
-from ingest.collectors.tables import LIVE, Words, number, numbers, picker, why
+from ingest.collectors.tables import LIVE, why
+from ingest.collectors.words import Words, number, numbers, picker
 from ingest.kept_file import KeptFile
 
 _NAME = re.compile(rb"[^\s\0]{1,64}")

@@ -14,8 +14,9 @@ import numpy as np
 from hostsight.channel import WHOLE_HOST
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Slot, Tier, Values
-from ingest.collectors.tables import number, why
+from ingest.collectors.tables import why
 from ingest.collectors.topology import parse_list
+from ingest.collectors.words import number
 from ingest.kept_file import KeptFile
 
 _POLICIES = "/sys/devices/system/cpu/cpufreq"

@@ -14,8 +14,9 @@ import numpy as np
 
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Slot, Tier, Values
-from ingest.collectors.tables import LIVE, number
+from ingest.collectors.tables import LIVE
 from ingest.collectors.topology import nodes
+from ingest.collectors.words import number
 from ingest.kept_file import KeptFile
 
 _SIZE = re.compile(r"hugepages-\d+kB")

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ingest.collector import Values
-from ingest.collectors.tables import number, numbers
+from ingest.collectors.words import number, numbers
 
 _CPU = re.compile(rb"CPU(\d{1,6})")
 _BUFFER = 2**16

@@ -14,7 +14,8 @@ import numpy as np
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Slot, Tier, Values
 from ingest.collectors.network import is_hardware
-from ingest.collectors.tables import LIVE, number
+from ingest.collectors.tables import LIVE
+from ingest.collectors.words import number
 from ingest.kept_file import KeptFile
 
 _FOLDER = "/sys/class/net"

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from ingest.collector import Host, Metric, Tier
-from ingest.collectors.tables import FLAT, FOLDED, Field, Source, TableCollector
+from ingest.collectors.tables import FOLDED, Field, Source, TableCollector
+from ingest.collectors.wordtable import FLAT
 
 KIB = 1024.0
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 from hostsight.channel import Subsystem
 from ingest.collector import Host, Metric
 from ingest.collectors.devices import Choice, DeviceCollector, busy, device_name
-from ingest.collectors.tables import Words
+from ingest.collectors.words import Words
 
 _LEFT_OUT = re.compile(r"lo|(?:veth|tap|vnet|ifb|dummy|cali|lxc|fwpr|fwln|fwbr|nodelocaldns|kube-ipvs).*")
 

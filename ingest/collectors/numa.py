@@ -11,8 +11,9 @@ from typing import ClassVar
 
 from hostsight.channel import Subsystem
 from ingest.collector import Host, Metric, Tier
-from ingest.collectors.tables import FLAT, FOLDED, OF_NODE, Field, Source, TableCollector
+from ingest.collectors.tables import FOLDED, Field, Source, TableCollector
 from ingest.collectors.topology import nodes
+from ingest.collectors.wordtable import FLAT, OF_NODE
 
 _KIB = 1024.0
 

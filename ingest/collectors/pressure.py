@@ -11,7 +11,8 @@ from typing import ClassVar
 
 from hostsight.channel import Subsystem
 from ingest.collector import Host, Metric, Tier
-from ingest.collectors.tables import ASSIGNED, Field, Source, TableCollector
+from ingest.collectors.tables import Field, Source, TableCollector
+from ingest.collectors.wordtable import ASSIGNED
 
 _PERCENT_OF_MICROSECONDS = 1e-4
 _REMEDY = "boot a kernel built with CONFIG_PSI, with psi=1 on its command line"

@@ -13,7 +13,7 @@ import numpy as np
 from hostsight.channel import Subsystem
 from ingest.collector import Metric
 from ingest.collectors.percpu import Counts, CpuMetric, PerCpuCollector
-from ingest.collectors.tables import numbers
+from ingest.collectors.words import numbers
 
 _COLUMNS = (
     CpuMetric(

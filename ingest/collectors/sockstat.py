@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from ingest.collector import Host, Metric, Tier
-from ingest.collectors.tables import PAIRS, Field, Source, TableCollector
+from ingest.collectors.tables import Field, Source, TableCollector
+from ingest.collectors.wordtable import PAIRS
 
 _PAGE_BYTES = float(os.sysconf("SC_PAGE_SIZE"))
 

@@ -10,7 +10,7 @@ import numpy as np
 from hostsight.channel import Subsystem
 from ingest.collector import Metric, Values
 from ingest.collectors.percpu import Counts, CpuMetric, PerCpuCollector
-from ingest.collectors.tables import numbers
+from ingest.collectors.words import numbers
 
 
 def _softirqs(name: str, meaning: str, *, by_cpu: bool = False) -> CpuMetric:

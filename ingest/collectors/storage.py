@@ -13,7 +13,7 @@ from typing import ClassVar
 from hostsight.channel import Subsystem
 from ingest.collector import Host, Metric
 from ingest.collectors.devices import Choice, DeviceCollector, busy, device_name
-from ingest.collectors.tables import Words
+from ingest.collectors.words import Words
 
 _SECTOR_BYTES = 512.0
 """The kernel counts in sectors of 512 bytes, whatever the device's own are."""

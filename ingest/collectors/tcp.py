@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from ingest.collector import Host, Metric, Tier
-from ingest.collectors.tables import FLAT, HEADED, Field, Source, TableCollector
+from ingest.collectors.tables import Field, Source, TableCollector
+from ingest.collectors.wordtable import FLAT, HEADED
 
 
 def _rate(unit: str, key: bytes, name: str, meaning: str) -> Field:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from ingest.collector import Host, Metric, Tier
-from ingest.collectors.tables import FLAT, Field, Source, TableCollector
+from ingest.collectors.tables import Field, Source, TableCollector
+from ingest.collectors.wordtable import FLAT
 
 PAGE_BYTES = float(os.sysconf("SC_PAGE_SIZE"))
 """Page size of this machine; a captured tree is taken to have the same."""

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingest.collectors.tables import ASSIGNED, FLAT, HEADED, OF_NODE, PAIRS, Format, WordTable, numbers
+from ingest.collectors.words import numbers
+from ingest.collectors.wordtable import ASSIGNED, FLAT, HEADED, OF_NODE, PAIRS, Format, WordTable
 from tests.unit.collectors.trees import write
 
 
