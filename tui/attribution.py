@@ -18,7 +18,7 @@ from tui.source import Attribution
 from tui.spark import bar
 from tui.text import fit
 
-SHARE, QUANTITY, BAR = 14, 12, 8
+SHARE, QUANTITY, BAR = 14, 15, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class AttributionTree(RowList[Node]):
         word = "whole host" if depth == 1 and row.path[-1] == WHOLE_HOST else row.path[-1]
         arrow = f"{DIRECTIONS.get(row.channel.direction, '')} " if row.leaf else ""
         name = fit("  " * depth + fold + arrow + word, _name_width(width))
-        share = f"{bar(row.share, BAR)} {100 * row.share:3.0f} %"
+        share = f"{bar(row.share, BAR)} {_percent(row.share)} %"
         return Content.assemble(
             (name, "" if row.leaf else "bold"), (fit(share, SHARE), "$text-accent"), *_values(row)
         )  # fmt: skip
@@ -113,6 +113,11 @@ class AttributionTree(RowList[Node]):
         self.show(rows)
         if node.leaf and folded:
             self.cursor = next(index for index, row in enumerate(rows) if row.path == path)
+
+
+def _percent(share: float) -> str:
+    """A share that is there is never shown as 0."""
+    return " <1" if 0 < share < 0.005 else f"{100 * share:3.0f}"
 
 
 def _name_width(width: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from hostsight.clock import SECOND_NS
@@ -47,7 +48,9 @@ def _line(words: tuple[str, str, str, str, str, str], width: int) -> str:
 
 
 class OpenEpisodes(EpisodeList):
-    """The open ones below the overview: no heading, and since when instead of when."""
+    """The open ones below the overview: no heading, and for how long instead of since when."""
+
+    shows_host = False
 
     def heading(self, width: int) -> Content | None:
         return None
@@ -55,6 +58,6 @@ class OpenEpisodes(EpisodeList):
     def line(self, row: Episode, width: int) -> Content:
         since = duration((self.now_ns - row.opened_ns) / SECOND_NS)
         left = Content.assemble(severity(row.severity).content(SEVERITY), fit(f"for {since}", LASTED + 2))
-        host = fit(row.host, HOST)
-        rest = width - left.cell_length - HOST
+        host = fit(row.host, HOST if self.shows_host else 0)
+        rest = width - left.cell_length - cell_len(host)
         return Content.assemble(left, (host, MUTED), fit(row.summary, max(0, rest)))

@@ -126,6 +126,7 @@ class Overview(View):
         rows = self.query_one(OpenEpisodes)
         rows.display = bool(episodes)
         rows.styles.height = min(len(episodes), OPEN_ROWS)
+        rows.shows_host = len(self.query(HostPanel)) > 1
         rows.now_ns = self.console.clock.wall_ns()
         rows.show(episodes)
 
