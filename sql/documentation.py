@@ -12,8 +12,10 @@ _HEAD = """# Views and derived metrics
 
 Made from `sql/views.sql` and `sql/derived/*.sql` by `python -m sql.documentation`; change those files, not this page.
 
-`hostsight sql "QUERY"` and the console's SQL view run one read-only statement over the views below. Columns may be
-added; none is renamed or removed. Times are UTC. The lake's Parquet files can also be read by any other tool.
+`hostsight sql "QUERY"` and the console's SQL view run one statement of DuckDB's SQL over the views below: SELECT, WITH,
+DESCRIBE, SUMMARIZE, SHOW TABLES or EXPLAIN. It runs in a process of its own that can write nothing and read no other
+file, within `[sql] timeout` and `[sql] memory`. Columns may be added; none is renamed or removed. Times are UTC. The
+lake's Parquet files can also be read by any other tool.
 
 ```sql
 -- the mean of each CPU's busy time over the last ten minutes that were stored

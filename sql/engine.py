@@ -19,10 +19,15 @@ _PARAMETER = re.compile(r"\$([a-z_]+)")
 
 
 def connect(threads: int = 2) -> duckdb.DuckDBPyConnection:
-    """A database in memory that installs and loads nothing. Use it from one thread only."""
+    """A database in memory that installs nothing, spills nothing to disk and keeps no file in memory.
+
+    Use it from one thread at a time.
+    """
     return duckdb.connect(
         config={
             "threads": threads,
+            "temp_directory": "",
+            "enable_external_file_cache": False,
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "python_enable_replacements": False,

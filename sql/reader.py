@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -48,10 +49,12 @@ class Headline:
 
 
 class Reader:
-    """Any thread may use it: each query has a connection of its own. Raises StorageError."""
+    """Keeps one connection for all queries, one at a time; any thread may ask. Raises StorageError."""
 
     def __init__(self, data: DataFolder) -> None:
         self._data = data
+        self._lock = threading.Lock()
+        self._connection: duckdb.DuckDBPyConnection | None = None
 
     def query(self, name: str, **bound: object) -> pa.Table:
         """The rows of `sql/queries/NAME.sql`. `start_ns` with `end_ns`, and `host`, also choose the lake files read."""
@@ -59,15 +62,8 @@ class Reader:
         needed = _needed(text)
         for _ in range(_ATTEMPTS):
             try:
-                with connect() as connection:
-                    create_views(
-                        connection,
-                        self._data,
-                        _span(bound),
-                        names=[view.name for view in needed],
-                        host=_host(bound),
-                    )
-                    return fetch(connection, text, bound)
+                with self._lock:
+                    return self._fetch(text, needed, bound)
             except duckdb.IOException:  # compaction replaced a file between listing and reading
                 continue
             except duckdb.Error as error:
@@ -76,6 +72,27 @@ class Reader:
                         f"{self._data.lake} cannot be read: {engine_message(error)}"
                     ) from error
         raise StorageError(f"files in {self._data.lake} keep vanishing; is another program deleting them?")
+
+    def close(self) -> None:
+        """A later query opens it again."""
+        with self._lock:
+            self._disconnect()
+
+    def _fetch(self, text: str, needed: Sequence[View], bound: dict[str, object]) -> pa.Table:
+        if self._connection is None:
+            self._connection = connect()
+        names = [view.name for view in needed]
+        try:
+            create_views(self._connection, self._data, _span(bound), names=names, host=_host(bound))
+            return fetch(self._connection, text, bound)
+        except duckdb.Error:
+            self._disconnect()
+            raise
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def series(self, host: str, channel_id: int, span: TimeRange, points: int) -> Series:
         """One channel of `host`, measured or derived, in at most `points` steps of whole seconds."""

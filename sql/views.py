@@ -75,7 +75,7 @@ def create_views(
     names: Sequence[str] | None = None,
     host: str | None = None,
 ) -> None:
-    """Make the views over what is stored now; one without data is empty and typed.
+    """Make the views, or make them anew, over what is stored now; one without data is empty and typed.
 
     `span` and `host` leave out lake files that lie outside; `names` are the views wanted, all by default. State rows are
     copied. Lake files are read when a query runs: one that compaction replaced since raises duckdb.IOException.
@@ -86,7 +86,7 @@ def create_views(
         if view.lake:
             paths = [file.path for file in lake.files(view.lake, host=host, span=span)]
             connection.execute(_parquet_view(view.lake, paths))
-            connection.execute(f"CREATE VIEW {view.name} AS {view.text}")
+            connection.execute(f"CREATE OR REPLACE VIEW {view.name} AS {view.text}")
     _copy_state(connection, data, wanted)
 
 
@@ -105,9 +105,11 @@ def _parquet_view(kind: Kind, paths: Sequence[Path]) -> str:
     if not paths:
         fields = LAKE_SCHEMAS[kind]
         nothing = ", ".join(f'NULL::{_duckdb_type(field.type)} AS "{field.name}"' for field in fields)
-        return f"CREATE TEMP VIEW {name} AS SELECT {nothing} WHERE false"  # names of our own schemas
+        return (
+            f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT {nothing} WHERE false"  # names of our own schemas
+        )
     listed = ", ".join(quote_path(path) for path in paths)
-    return f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet([{listed}])"  # noqa: S608  # quoted by quote_path
+    return f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM read_parquet([{listed}])"  # noqa: S608  # quoted by quote_path
 
 
 def _duckdb_type(kind: pa.DataType) -> str:
@@ -128,5 +130,5 @@ def _copy_state(connection: duckdb.DuckDBPyConnection, data: DataFolder, wanted:
     with state(data) as database:
         for view, table in tables:
             connection.register(f"state_{table}", state_table(database, table))
-            connection.execute(f"CREATE TABLE {view.name} AS {view.text}")
+            connection.execute(f"CREATE OR REPLACE TABLE {view.name} AS {view.text}")
             connection.unregister(f"state_{table}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from hostsight.channel import channel_id
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     import models.episode_store as store
     from sql.adhoc import RunningQuery
+    from sql.reader import Reader
 
 UNSHOWN = {"agent"}
 """Subsystems that the overview leaves to `hostsight status`."""
@@ -68,8 +70,6 @@ class LiveSource:
         return Pulse(hosts, status.problems)
 
     def headlines(self, host: str, span: TimeRange, points: int) -> Sequence[Headline]:
-        from sql.reader import Reader
-
         return [
             Headline(
                 found.subsystem,
@@ -77,7 +77,7 @@ class LiveSource:
                 found.unit,
                 Series(found.start_ns, found.step_ns, found.values.tolist()),
             )
-            for found in Reader(self._data).headlines(host, aligned(span, points), points + 1)
+            for found in self._reader.headlines(host, aligned(span, points), points + 1)
             if found.subsystem not in UNSHOWN
         ]
 
@@ -105,10 +105,8 @@ class LiveSource:
         )
 
     def series(self, host: str, channel: Attribution, span: TimeRange, points: int) -> Series:
-        from sql.reader import Reader
-
         identity = channel_id(host, channel.subsystem, channel.device, channel.metric)
-        found = Reader(self._data).series(host, identity, aligned(span, points), points + 1)
+        found = self._reader.series(host, identity, aligned(span, points), points + 1)
         return Series(found.start_ns, found.step_ns, found.mean.tolist())
 
     def views(self) -> Sequence[View]:
@@ -122,6 +120,12 @@ class LiveSource:
         from sql.adhoc import start_query
 
         return _Query(start_query(self._data, self._settings.sql, text, rows=rows))
+
+    @cached_property
+    def _reader(self) -> Reader:
+        from sql.reader import Reader
+
+        return Reader(self._data)
 
     @contextmanager
     def _state(self) -> Iterator[sqlite3.Connection]:

@@ -111,6 +111,12 @@ def test_a_derived_metric_follows_its_formula(
     assert derive(metric, inputs) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("device", ["eth\udcff", "it's", '"; DROP TABLE x', "[*?]", ""])
+def test_any_device_name_is_derived_for(device: str) -> None:
+    inputs = {(device, "rx_packets_per_s"): 950.0, (device, "rx_dropped_packets_per_s"): 50.0}
+    assert derive("rx_dropped_percent", inputs) == {device: 5}
+
+
 def test_every_derived_metric_has_a_golden_value() -> None:
     assert {metric for metric, _, expected in GOLDEN if expected} == {
         derived.metric for derived in catalogue()
