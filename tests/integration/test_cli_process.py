@@ -77,6 +77,7 @@ def test_up_for_a_time_stops_by_itself(tmp_path: Path) -> None:
     assert "collecting" in done.stdout
     assert "stopped; 0 episodes" in done.stdout
     assert not any(map(exists, children(tmp_path)))
+    assert {path.name for path in tmp_path.rglob("*") if path.stat().st_mode & 0o077} == set()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
