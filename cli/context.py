@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from hostsight.errors import UnavailableError, UsageError
+from hostsight.errors import StorageError, UnavailableError, UsageError
+from hostsight.files import storage_error
 
 if TYPE_CHECKING:
     from hostsight.folders import DataFolder
@@ -24,9 +27,29 @@ def keep_data(ctx: click.Context, _param: click.Parameter, value: str | None) ->
 
 
 def data_folder() -> DataFolder:
+    """The data folder this command line names, which may not exist yet; raises UsageError, StorageError."""
     from hostsight import settings
 
-    return settings.data_folder(click.get_current_context().meta.get(_KEY))
+    data = settings.data_folder(click.get_current_context().meta.get(_KEY))
+    _check_folder(data.root)
+    return data
+
+
+def _check_folder(path: Path) -> None:
+    try:
+        is_folder = stat.S_ISDIR(path.stat().st_mode)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise storage_error(error, "reading", path) from error
+    if not is_folder:
+        raise UsageError(
+            f"{path} is no folder; --data and HOSTSIGHT_DATA name the folder that telemetry is kept in"
+        )
+    if not os.access(path, os.R_OK | os.X_OK):
+        raise StorageError(
+            f"{path} may not be read by this user; mend its rights, become its owner, or choose another folder with --data"
+        )
 
 
 def telemetry_folder() -> DataFolder:

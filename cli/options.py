@@ -21,7 +21,7 @@ def data_option() -> click.Option:
         metavar="DIR",
         expose_value=False,
         callback=keep_data,
-        type=click.Path(file_okay=False),
+        type=click.Path(readable=False),
         help="Data folder; otherwise $HOSTSIGHT_DATA, otherwise /var/lib/hostsight for root and the user's own "
         "data folder for others.",
     )

@@ -87,7 +87,7 @@ def test_the_environment_names_the_data_folder(
     [
         (["statsu"], "no such command 'statsu' (did you mean 'status'?)"),
         (["status", "--jsno"], "No such option '--jsno'"),
-        (["--data", "/etc/passwd", "status"], "is a file"),
+        (["--data", "/etc/passwd", "status"], "/etc/passwd is no folder; --data and HOSTSIGHT_DATA name"),
         (["up", "--for", "soon"], "'soon' is not a duration; write it as 90s"),
         (["up", "--for", "0s"], "'0s' is no time at all"),
         (["anomalies", "--since", "yesterday"], "'yesterday' is not a time; write now, now-6h"),
