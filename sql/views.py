@@ -109,7 +109,7 @@ def _parquet_view(kind: Kind, paths: Sequence[Path]) -> str:
             f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT {nothing} WHERE false"  # names of our own schemas
         )
     listed = ", ".join(quote_path(path) for path in paths)
-    return f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM read_parquet([{listed}])"  # noqa: S608  # quoted by quote_path
+    return f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM read_parquet([{listed}], hive_partitioning = false)"  # noqa: S608  # quoted by quote_path
 
 
 def _duckdb_type(kind: pa.DataType) -> str:

@@ -137,8 +137,9 @@ def test_only_the_views_asked_for_are_made(data: DataFolder) -> None:
         assert ("episodes",) not in made.fetchall()
 
 
-def test_odd_characters_in_the_data_folder_s_path_are_taken_literally(tmp_path: Path) -> None:
-    data = DataFolder(tmp_path / "it's [odd] *? ünï").create()
+@pytest.mark.parametrize("name", ["it's [odd] *? ünï", "value=3", "ts=x", "%41 #1 ;--"])
+def test_the_data_folder_s_path_is_taken_literally(tmp_path: Path, name: str) -> None:
+    data = DataFolder(tmp_path / name).create()
     fill(data)
     assert rows(data, "SELECT value FROM samples") == [(1.5,)]
     with connect() as connection:
