@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import msgspec
-from ingest.heartbeat import Heartbeat
 
 from hostsight.folders import DataFolder
+from ingest.heartbeat import Heartbeat
 from jobs.progress import Progress
 
 
