@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hostsight.clock import SECOND_NS, iso
+from hostsight.clock import SECOND_NS
 from hostsight.folders import DataFolder
 from hostsight.timerange import format_duration
 from ingest.heartbeat import Heartbeat, alive
@@ -92,7 +92,7 @@ def _behind(host: HostProgress, now_ns: int) -> Iterator[str]:
         yield f"{host.host}: windows are {format_duration(round(behind))} behind the telemetry; they are being caught up with"
     ahead = (host.position_ns - now_ns) / SECOND_NS
     if ahead > AHEAD_SECONDS:
-        yield f"{host.host}: windows are done up to {iso(host.position_ns)}, which is in the future: the clock was set back, and new ones follow from then on; set the clock right, or start on a new data folder"
+        yield f"{host.host}: telemetry is stamped {format_duration(round(ahead))} ahead of this clock, which was set back; detection goes on, and stamps return to the clock little by little"
 
 
 def _silent(who: str, verb: str, pid: int, age_ns: int, command: str) -> str:

@@ -185,6 +185,16 @@ def test_windows_wait_for_late_samples(write: Write, make: Make, data: DataFolde
     assert ends(data) == [1, 2, 3, 4, 5]
 
 
+def test_a_clock_set_back_by_an_hour_stalls_nothing(write: Write, make: Make, data: DataFolder) -> None:
+    one = make()
+    write(0, 4)
+    one.run(at(4.1))
+    write(4, 6)
+
+    assert one.run(at(6.1 - 3600)) == 2
+    assert ends(data) == [1, 2, 3, 4, 5, 6]
+
+
 def test_a_pause_of_the_agent_neither_stalls_nor_fills_the_pipeline(
     write: Write, make: Make, data: DataFolder, state: sqlite3.Connection
 ) -> None:

@@ -202,7 +202,7 @@ def test_a_pipeline_that_does_not_get_on_or_is_ahead_of_the_clock_says_so(
     problems = " | ".join(status(data, clock).problems)
 
     assert "the jobs do not get on: state.db is locked" in problems
-    assert "the clock was set back" in problems
+    assert "h1: telemetry is stamped 1h ahead of this clock, which was set back" in problems
     assert "h2: windows are 1m30s behind" in problems
 
 
