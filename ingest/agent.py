@@ -68,7 +68,7 @@ def run_agent(settings: Settings, data: DataFolder, *, seconds: float | None = N
 
 def _collect(settings: Settings, data: DataFolder, clock: AgentClock) -> None:
     from ingest.pulse import Pulse
-    from ingest.recorder import Recorder
+    from ingest.recorder import Recorder, say
     from ingest.registry import enabled
     from ingest.sampler import Sampler, host_of
     from ingest.spool import SpoolWriter
@@ -90,6 +90,8 @@ def _collect(settings: Settings, data: DataFolder, clock: AgentClock) -> None:
         while True:
             watchdog.start()
             tick = sampler.tick()
+            if sampler.meter.clock_step:
+                say(_step(sampler.meter.clock_step))
             recorder.record(tick, sampler.channels)
             pulse.beat(sampler, recorder, tick.ts_ns)
     except Stopped:
@@ -98,6 +100,14 @@ def _collect(settings: Settings, data: DataFolder, clock: AgentClock) -> None:
         watchdog.stop()
         recorder.close()
         sampler.close()
+
+
+def _step(seconds: float) -> str:
+    if seconds > 0:
+        return f"the wall clock was set forward by {seconds:.3f} s; time stamps follow it"
+    return (
+        f"the wall clock was set back by {-seconds:.3f} s; time stamps go on, and near it a little each tick"
+    )
 
 
 def _not_before(data: DataFolder, clock: AgentClock) -> int:

@@ -107,16 +107,25 @@ class _Probe:
 def sample_once(settings: Settings, *, interval: float = 0.2, clock: Clock | None = None) -> list[SampleRow]:
     """Every channel that has a value now; rates between two readings `interval` seconds apart.
 
-    A captured tree is read once: its counters come as they are, in units instead of units per second.
+    In a captured tree, which stands still meanwhile, counters come as they are, in units instead of units per second.
     """
     clock = clock or SystemClock()
     host = host_of(settings.agent)
     with _probes(settings, host, clock) as probes:
+        before = _pulse(host)
         _read(probes)
-        if host.live:
-            clock.sleep(interval)
+        clock.sleep(interval)
+        if host.live or _pulse(host) != before:
             return _distinct(row for probe, values in _read(probes) for row in _rows(probe.slots, values))
         return _distinct(row for probe in probes for row in _frozen_rows(probe))
+
+
+def _pulse(host: Host) -> bytes:
+    """What changes all the time wherever a kernel runs, also below a root such as a container's view of its host."""
+    try:
+        return host.path("/proc/stat").read_bytes()
+    except OSError:
+        return b""
 
 
 def survey(settings: Settings, *, clock: Clock | None = None) -> Survey:

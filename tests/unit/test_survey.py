@@ -24,7 +24,7 @@ def settings(root: Path) -> Settings:
 
 
 def rows(root: Path) -> dict[str, SampleRow]:
-    sampled = sample_once(settings(root))
+    sampled = sample_once(settings(root), clock=FakeClock())
     return {f"{row.subsystem} {row.device} {row.metric}": row for row in sampled}
 
 
@@ -58,8 +58,14 @@ def test_a_live_host_gives_rates(clock: FakeClock) -> None:
     assert found["host runnable_tasks"].value >= 1
 
 
+def test_a_live_host_below_another_root_gives_rates_too(tmp_path: Path, clock: FakeClock) -> None:
+    (tmp_path / "proc").symlink_to("/proc")
+    sampled = sample_once(settings(tmp_path), clock=clock, interval=1)
+    assert "counter" not in {row.kind for row in sampled}
+
+
 def test_each_channel_is_shown_once(trees: Trees) -> None:
-    sampled = sample_once(settings(trees.dual_xeon))
+    sampled = sample_once(settings(trees.dual_xeon), clock=FakeClock())
     assert len({(row.subsystem, row.device, row.metric) for row in sampled}) == len(sampled)
 
 
@@ -76,7 +82,7 @@ def test_what_is_missing_is_named_with_reason_and_remedy(tmp_path: Path) -> None
 
 def test_a_collector_that_is_switched_off_is_left_out(tmp_path: Path) -> None:
     agent = AgentSettings(root=str(write(tmp_path, {"proc/stat": STAT})), disabled=("cpu",))
-    assert sample_once(Settings(agent=agent)) == []
+    assert sample_once(Settings(agent=agent), clock=FakeClock()) == []
     with pytest.raises(SettingsError, match="did you mean 'cpu'"):
         survey(Settings(agent=AgentSettings(disabled=("cpus",))))
 
