@@ -23,6 +23,7 @@ from models.pruning import representatives
 from models.registry import DETECTORS, detector
 from models.scaling import MEAN, STEPS_PER_EFFECT, Scaler, columns
 from models.scored import Scored
+from sql.schemas import FEATURE_NAMES
 
 FEWEST_WINDOWS = 30
 _FOLDS = 5
@@ -30,6 +31,8 @@ _STRETCHES = 4
 _COVERAGE = 0.5
 """A window that lacks more of the modelled channels than this says nothing: the agent has just started, or is stopping."""
 _SCORED_AT_ONCE = 1024
+_CELLS = 20_000_000
+"""Windows times columns that are fitted at most: a wide host is thinned more, so that a refit stays within 2 GB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +194,7 @@ def fit_baseline(
     channels: by id; a channel of the block that is not among them, or belongs to hostsight itself, is not modelled.
     """
     chosen = _modelled(block, channels)
-    block = _thinned(block, settings.train_windows)
+    block = _thinned(block, min(settings.train_windows, _CELLS // max(1, len(chosen) * len(FEATURE_NAMES))))
     if len(block.ends) < FEWEST_WINDOWS or not chosen:
         raise ModelError(
             f"{len(block.ends)} windows of {len(chosen)} channels are too few to learn from; let the agent collect for at least {FEWEST_WINDOWS} windows"

@@ -17,6 +17,10 @@ from models.protocol import Floats
 _EXPLAINED = 0.9
 """Components are kept until they explain this share of the variance."""
 _MOST_COMPONENTS = 64
+_EXACT = 1200
+"""Up to so many columns or windows the components are found exactly, beyond it by iteration."""
+_SPARE = 16
+_ITERATIONS = 6
 _WINDOWS_PER_COMPONENT = 10
 """A direction that fewer windows than this stand behind is noise."""
 
@@ -37,9 +41,11 @@ class Mahalanobis:
     @classmethod
     def fit(cls, x: Floats, seed: int) -> Self:
         centre = x.mean(axis=0)
-        variances, vectors = _principal(x - centre)
-        kept = _kept(variances, len(x))
-        outside = max(float(variances[kept:].sum()), 1e-6 * x.shape[1])
+        centred = x - centre
+        total = float(np.einsum("wc,wc->", centred, centred)) / len(x)
+        variances, vectors = _principal(centred, seed)
+        kept = _kept(variances, total, len(x))
+        outside = max(total - float(variances[:kept].sum()), 1e-6 * x.shape[1])
         shrunk = variances[:kept] + outside / max(1, x.shape[1] - kept)
         return cls(centre, np.ascontiguousarray(vectors[:kept]), shrunk, outside)
 
@@ -86,21 +92,38 @@ class Mahalanobis:
         return cls(centre, components, variances, float(residual[0]))
 
 
-def _principal(centred: Floats) -> tuple[Floats, Floats]:
-    """Variances, descending, and their directions as rows; by the smaller of the two Gram matrices."""
+def _principal(centred: Floats, seed: int) -> tuple[Floats, Floats]:
+    """(variances, directions as rows) of the leading components, descending."""
     windows, columns = centred.shape
+    if min(windows, columns) > _EXACT:
+        return _principal_by_iteration(centred, seed)
     if windows > columns:
         variances, vectors = np.linalg.eigh(centred.T @ centred / windows)
         return np.maximum(variances[::-1], 0), vectors.T[::-1]
     variances, left = np.linalg.eigh(centred @ centred.T / windows)
-    variances = np.maximum(variances[::-1], 0)
-    lengths = np.sqrt(variances * windows)
-    vectors = left.T[::-1] @ centred / np.where(lengths > 0, lengths, 1)[:, np.newaxis]
-    return variances, vectors
+    return _from_left(centred, np.maximum(variances[::-1], 0), left[:, ::-1])
 
 
-def _kept(variances: Floats, windows: int) -> int:
-    total = float(variances.sum())
+def _principal_by_iteration(centred: Floats, seed: int) -> tuple[Floats, Floats]:
+    """The leading components of a large table, by randomised subspace iteration.
+
+    Halko, Martinsson, Tropp, "Finding structure with randomness", SIAM Review 2011.
+    """
+    windows, columns = centred.shape
+    basis = np.random.default_rng(seed).standard_normal((columns, _MOST_COMPONENTS + _SPARE))
+    for _ in range(_ITERATIONS):
+        basis, _ = np.linalg.qr(centred.T @ (centred @ basis))
+    _, lengths, right = np.linalg.svd(centred @ basis, full_matrices=False)
+    return np.square(lengths[:_MOST_COMPONENTS]) / windows, (right @ basis.T)[:_MOST_COMPONENTS]
+
+
+def _from_left(centred: Floats, variances: Floats, left: Floats) -> tuple[Floats, Floats]:
+    lengths = np.sqrt(variances * len(centred))
+    directions = left.T @ centred / np.where(lengths > 0, lengths, 1)[:, np.newaxis]
+    return variances, directions
+
+
+def _kept(variances: Floats, total: float, windows: int) -> int:
     if total <= 0:
         return 0
     wanted = int(np.searchsorted(np.cumsum(variances) / total, _EXPLAINED)) + 1

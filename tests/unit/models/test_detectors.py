@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import IsolationForest as Reference
 
+from models import mahalanobis
 from models.isolation_forest import IsolationForest, average_path_length
 from models.mahalanobis import Mahalanobis
 from models.protocol import Detector, Floats
@@ -46,6 +47,14 @@ def test_mahalanobis_of_constant_training_scores_any_move(usual: Floats) -> None
     still, moved = fitted.score(np.stack([np.zeros(12), np.full(12, 0.5)]))
     assert still == 0
     assert moved > 1000
+
+
+def test_components_found_by_iteration_score_as_exact_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    wide = rng.normal(size=(400, 5)) @ rng.normal(size=(5, 150)) + 0.1 * rng.normal(size=(400, 150))
+    exact = Mahalanobis.fit(wide, 0).score(wide)
+    monkeypatch.setattr(mahalanobis, "_EXACT", 100)
+    assert Mahalanobis.fit(wide, 0).score(wide) == pytest.approx(exact, rel=1e-3)
 
 
 @pytest.mark.parametrize("windows", [2, 40, 300, 700])

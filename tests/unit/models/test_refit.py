@@ -106,7 +106,8 @@ def test_a_model_that_flags_more_of_the_newest_windows_is_kept_as_rejected(
     quiet_then_busy = simulated.windows(600, start=600, load=busy, during=(545, 600))
     result = refit(store, "sim", Training(quiet_then_busy, 0), learner(simulated), "nightly")
     assert result.flagged > 0.8
-    assert result.live_flagged == pytest.approx(0, abs=0.1)
+    assert result.live_flagged is not None
+    assert result.live_flagged < 0.2
     assert not result.promoted
     assert store.live("sim") == first.model
 
