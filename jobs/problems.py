@@ -54,6 +54,9 @@ def _folder(data: DataFolder, store: StoreStatus) -> Iterator[str]:
         megabytes = store.free_bytes / 2**20
         yield f"{data.root} has {megabytes:.0f} MiB left; free some, or lower [spool] max_bytes or [retention]"
 
+    if store.damaged_files:
+        yield f"{store.damaged_files} damaged files were set aside as *.bad in {data.lake}; what they held is left out, and they can be deleted"
+
 
 def _agent(beat: Heartbeat | None, now_ns: int) -> Iterator[str]:
     if beat is None:

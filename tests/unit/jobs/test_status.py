@@ -212,6 +212,17 @@ def test_a_damaged_state_database_is_a_problem_not_a_traceback(data: DataFolder,
     assert any("is damaged" in problem for problem in status(data, clock).problems)
 
 
+def test_files_that_were_set_aside_are_counted(data: DataFolder, clock: FakeClock) -> None:
+    folder = data.lake / "samples" / "date=2026-01-31" / "hour=12"
+    folder.mkdir(parents=True)
+    (folder / "h1~0-1.parquet.bad").write_bytes(b"12345")
+    (folder / "h1~1-2.parquet").write_bytes(b"12")
+    found = status(data, clock)
+
+    assert (found.store.damaged_files, found.store.lake_bytes) == (1, 7)
+    assert any("1 damaged files were set aside" in problem for problem in found.problems)
+
+
 def test_a_report_that_cannot_be_decoded_counts_as_none(data: DataFolder, clock: FakeClock) -> None:
     (data.run / "serve.json").write_bytes(b'{"pid": "x"')
 
