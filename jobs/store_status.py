@@ -10,8 +10,11 @@ import msgspec
 
 from hostsight.folders import DataFolder
 from ingest.heartbeat import Heartbeat
-from ingest.lake import BAD
 from jobs.progress import Progress
+
+
+SET_ASIDE = ".bad"
+"""As `ingest.lake` names damaged files; said again here, so that `status` need not load pyarrow."""
 
 
 class StoreStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +37,7 @@ def read_store(data: DataFolder, beat: Heartbeat | None, progress: Progress | No
         spool_bytes=sum(size for _, size in _files(data.spool)),
         spool_dropped_segments=beat.spool_dropped_segments if beat else 0,
         lake_bytes=sum(size for _, size in lake),
-        damaged_files=sum(name.endswith(BAD) for name, _ in lake),
+        damaged_files=sum(name.endswith(SET_ASIDE) for name, _ in lake),
         free_bytes=_free_bytes(data.root),
     )
 
