@@ -12,7 +12,6 @@ from hostsight.folders import DataFolder
 from ingest.heartbeat import Heartbeat
 from jobs.progress import Progress
 
-
 SET_ASIDE = ".bad"
 """As `ingest.lake` names damaged files; said again here, so that `status` need not load pyarrow."""
 
