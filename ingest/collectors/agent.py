@@ -53,10 +53,10 @@ class AgentCollector:
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric("cpu_percent", "%", "rate", "CPU time of the agent, as a share of one CPU", scale=1e-7),
         Metric("rss_bytes", "B", "gauge", "resident memory of the agent"),
-        Metric("descriptors", "1", "gauge", "open file descriptors of the agent"),
+        Metric("descriptors", "descriptors", "gauge", "open file descriptors of the agent"),
         Metric("spool_bytes", "B", "gauge", "size of the spool on disk"),
-        Metric("late_ticks_per_s", "1/s", "rate", "ticks skipped since their time had passed"),
-        Metric("lost_values_per_s", "1/s", "rate", "values that could not be stored"),
+        Metric("late_ticks_per_s", "ticks/s", "rate", "ticks skipped since their time had passed"),
+        Metric("lost_values_per_s", "values/s", "rate", "values that could not be stored"),
         Metric("read_seconds", "s", "gauge", "time that the last reading of one collector took"),
     )
 

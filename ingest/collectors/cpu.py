@@ -61,10 +61,10 @@ _MIX = np.array([[1, 1, 1, 0, 0, 1, 1, 1, 0, 0],
 """[fields of a line, _HOST_TIMES], the first columns of which are _TIMES; written here a metric a row."""
 
 _COUNTS = {
-    b"ctxt": Metric("context_switches_per_s", "1/s", "rate", "context switches of all CPUs"),
-    b"processes": Metric("forks_per_s", "1/s", "rate", "processes and threads created"),
-    b"procs_running": Metric("runnable_tasks", "1", "gauge", "tasks that run or wait for a CPU"),
-    b"procs_blocked": Metric("blocked_tasks", "1", "gauge", "tasks that wait for I/O, uninterruptible"),
+    b"ctxt": Metric("context_switches_per_s", "switches/s", "rate", "context switches of all CPUs"),
+    b"processes": Metric("forks_per_s", "forks/s", "rate", "processes and threads created"),
+    b"procs_running": Metric("runnable_tasks", "tasks", "gauge", "tasks that run or wait for a CPU"),
+    b"procs_blocked": Metric("blocked_tasks", "tasks", "gauge", "tasks that wait for I/O, uninterruptible"),
 }
 
 
@@ -166,7 +166,7 @@ _LOAD = (
     Metric("load_1m", "1", "gauge", "tasks that run, wait for a CPU or for I/O; mean over a minute"),
     Metric("load_5m", "1", "gauge", "the same over five minutes"),
     Metric("load_15m", "1", "gauge", "the same over fifteen minutes"),
-    Metric("tasks", "1", "gauge", "processes and threads"),
+    Metric("tasks", "tasks", "gauge", "processes and threads"),
 )
 
 

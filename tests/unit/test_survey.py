@@ -31,9 +31,9 @@ def rows(root: Path) -> dict[str, SampleRow]:
 def test_a_captured_tree_gives_gauges_and_raw_counters(tmp_path: Path) -> None:
     found = rows(write(tmp_path, {"proc/stat": STAT}))
     running = found["cpu host runnable_tasks"]
-    assert (running.value, running.unit, running.kind) == (3, "1", "gauge")
+    assert (running.value, running.unit, running.kind) == (3, "tasks", "gauge")
     switches = found["cpu host context_switches_per_s"]
-    assert (switches.value, switches.unit, switches.kind) == (777, "1", "counter")
+    assert (switches.value, switches.unit, switches.kind) == (777, "switches", "counter")
 
 
 def test_a_raw_share_of_time_is_time(tmp_path: Path) -> None:
