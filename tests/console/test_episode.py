@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from hostsight.clock import SECOND_NS
 from tests.console.fake import DETAIL, EPISODE, NOW, FakeSource

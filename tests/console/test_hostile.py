@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from hostsight.errors import StorageError
 from tests.console.fake import ATTRIBUTION, DETAIL, EPISODE, HOST, NOW, RESULT, VIEWS, FakeSource

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from hostsight.clock import SECOND_NS
 from hostsight.errors import StorageError
