@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,8 @@ class EmbeddedStore:
     After the clock was set back, `span` follows the newest segment: its end may lie before an end it gave earlier.
     Not for use by two threads at once.
     """
+
+    name: ClassVar[str] = "embedded"
 
     def __init__(self, data: DataFolder, settings: Settings) -> None:
         self._folder = data.spool

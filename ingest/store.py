@@ -6,7 +6,7 @@ Nothing above `ingest` knows which store it reads from.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import pyarrow as pa
 
@@ -25,6 +25,9 @@ SAMPLES = pa.schema(
 
 
 class Store(Protocol):
+    name: ClassVar[str]
+    """As `--store` and `status` have it."""
+
     @property
     def problems(self) -> Sequence[str]:
         """A sentence for each thing in the store that cannot be read; what can be is."""

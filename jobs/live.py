@@ -44,7 +44,7 @@ class LiveJob:
         self._error: str | None = None
         self._retry_ns = 0
         self._closed = False
-        self._reporter = _Reporter(data, clock)
+        self._reporter = _Reporter(data, store.name, clock)
 
     def run(self) -> None:
         """Never raises: what fails is recorded, told once on stderr, and tried again after a second."""
@@ -116,8 +116,9 @@ def _same_failure(connection: sqlite3.Connection, error: str) -> Run | None:
 class _Reporter:
     """Writes `run/serve.json` once a second."""
 
-    def __init__(self, data: DataFolder, clock: Clock) -> None:
+    def __init__(self, data: DataFolder, store: str, clock: Clock) -> None:
         self._data = data
+        self._store = store
         self._clock = clock
         self._started_ns = clock.wall_ns()
         self._process = psutil.Process()
@@ -131,7 +132,7 @@ class _Reporter:
         self._due_ns = self._clock.monotonic_ns() + round(REPORT_SECONDS * SECOND_NS)
         progress = Progress(
             pid=os.getpid(),
-            store="embedded",
+            store=self._store,
             started_ns=self._started_ns,
             updated_ns=self._clock.wall_ns(),
             rss_bytes=self._process.memory_info().rss,

@@ -46,7 +46,7 @@ def run_serve(
     settings: Settings,
     data: DataFolder,
     *,
-    store: str = "embedded",
+    store: str = EmbeddedStore.name,
     seconds: float | None = None,
     stop: threading.Event | None = None,
 ) -> None:
@@ -59,10 +59,10 @@ def run_serve(
     data.create()
     with locked(data.run / "serve.lock", "a pipeline (`hostsight serve`)"), _stopping_on_signals(stop):
         _recover(data)
-        pipeline = _Pipeline(settings, data, open_store(store, settings, data), clock, stop)
+        pipeline = Pipeline(settings, data, open_store(store, settings, data), clock, stop)
         pipeline.start()
         try:
-            _watch(pipeline, clock, stop, seconds)
+            watch(pipeline, clock, stop, seconds)
         finally:
             stop.set()
             pipeline.shut_down()
@@ -70,8 +70,8 @@ def run_serve(
 
 def open_store(name: str, settings: Settings, data: DataFolder) -> Store:
     """Raises UsageError for a store that is not known."""
-    if name != "embedded":
-        raise UsageError(f"'{name}' is no store; the one there is is 'embedded'")
+    if name != EmbeddedStore.name:
+        raise UsageError(f"'{name}' is no store; the one there is is '{EmbeddedStore.name}'")
     return EmbeddedStore(data, settings)
 
 
@@ -94,7 +94,7 @@ class _Worker(BasePoolExecutor):  # type: ignore[misc]  # APScheduler has no typ
         super().__init__(self.pool)
 
 
-class _Pipeline:
+class Pipeline:
     """The scheduler and its jobs."""
 
     def __init__(
@@ -156,7 +156,7 @@ def cron(schedule: Schedule) -> CronTrigger:
     return CronTrigger(second=second, timezone=UTC, **fields[schedule.every_seconds])
 
 
-def _watch(pipeline: _Pipeline, clock: Clock, stop: threading.Event, seconds: float | None) -> None:
+def watch(pipeline: Pipeline, clock: Clock, stop: threading.Event, seconds: float | None) -> None:
     """Wait for the end, with an eye on the wall clock."""
     began_ns = clock.monotonic_ns()
     offset_ns = clock.wall_ns() - began_ns
