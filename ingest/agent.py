@@ -56,9 +56,8 @@ def run_agent(settings: Settings, data: DataFolder, *, seconds: float | None = N
     UsageError and SettingsError where the settings name no folder or collector. A spool that fails later is
     reported and tried again, and so is a collector.
     """
-    os.environ.setdefault(
-        "OPENBLAS_NUM_THREADS", "1"
-    )  # before numpy: its threads cost memory, and nothing needs them
+    # Before numpy is imported: its threads of linear algebra cost memory, and nothing here needs them.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     data.create()
     with locked(data.run / "agent.lock", "hostsight agent"):
         clock = AgentClock(seconds)

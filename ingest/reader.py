@@ -163,6 +163,7 @@ class Reader:
         self._wait = min(2 * self._wait, LAST_RETRY_SECONDS)
 
     def _set_aside(self, condition: Condition, seconds: float) -> None:
+        self.busy = False
         self.close()
         self._rates.restart()
         self.condition = condition

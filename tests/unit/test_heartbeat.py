@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from hostsight.clock import SECOND_NS, FakeClock
+from hostsight.errors import FullError
 from hostsight.folders import DataFolder
 from ingest.heartbeat import CollectorBeat, Heartbeat, alive, read_heartbeat, write_heartbeat
 
@@ -38,6 +40,29 @@ def test_reads_back_what_was_written(data: DataFolder) -> None:
     write_heartbeat(data, BEAT)
     assert read_heartbeat(data) == BEAT
     assert data.heartbeat.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_full_disk_has_room_for_the_heartbeat(data: DataFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_heartbeat(data, BEAT)
+    later = msgspec.structs.replace(BEAT, ticks=9, collectors=[], storage_error="no space left")
+
+    def full(path: Path, content: bytes) -> None:
+        raise FullError("no space left while writing")
+
+    monkeypatch.setattr("ingest.heartbeat.write_atomic", full)
+    write_heartbeat(data, later)
+    assert read_heartbeat(data) == later
+
+
+def test_a_full_disk_without_a_heartbeat_is_an_error(
+    data: DataFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise FullError("no space left while writing")
+
+    monkeypatch.setattr("ingest.heartbeat.write_atomic", full)
+    with pytest.raises(FullError):
+        write_heartbeat(data, BEAT)
 
 
 def test_no_agent_ever_ran(data: DataFolder) -> None:
