@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from hostsight.channel import Channel, Subsystem
-from models.effects import effect, smallest_effects
+from models.effects import EFFECTS, METRICS, effect, smallest_effects
 
 
 def channel(metric: str, unit: str, subsystem: Subsystem = "network") -> Channel:
@@ -34,3 +36,12 @@ def test_amounts_of_memory_are_judged_against_the_whole() -> None:
     ]
     found = smallest_effects(channels, np.array([64e9, 1e6, 1e6]))
     assert found == pytest.approx([6.4e9, 3.2e9, 256e6])
+
+
+def test_every_effect_is_documented() -> None:
+    text = (Path(__file__).resolve().parents[3] / "docs" / "detection.md").read_text("utf-8")
+    for unit, known in EFFECTS.items():
+        assert f"| {unit} | {known.absolute:,g} | {known.relative:.0%} |" in text
+    for pattern, known in METRICS:
+        name = pattern.pattern.replace("|", "\\|")
+        assert f"| `{name}` | {known.absolute:,g} | {known.relative:.0%} |" in text
