@@ -69,6 +69,11 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(file.read_text("utf-8")), f"{target}#{anchor}"
 
 
+def test_the_readme_leads_to_every_page() -> None:
+    readme = (REPOSITORY / "README.md").read_text("utf-8")
+    assert [page.name for page in DOCS.glob("*.md") if f"](docs/{page.name})" not in readme] == []
+
+
 def command_lines(text: str) -> list[list[str]]:
     """Words of each `hostsight ...` in inline code and in blocks of shell commands."""
     blocks = "".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
@@ -90,6 +95,15 @@ def test_settings_that_pages_name_exist(page: Path) -> None:
     known = sections()
     for section, key in re.findall(r"`\[(\w+)\] (\w+)", page.read_text("utf-8")):
         assert key in known[section], f"[{section}] {key}"
+
+
+def test_messages_that_are_explained_exist() -> None:
+    code = "".join(path.read_text("utf-8") for path in REPOSITORY.glob("[a-z]*/**/*.py"))
+    for cell in re.findall(
+        r"^\| (`\.\.\..*?|`\w+ .*?) \|", (DOCS / "troubleshooting.md").read_text("utf-8"), re.MULTILINE
+    ):
+        for message in re.findall(r"`([^`]*)`", cell):
+            assert [part for part in message.split("...") if part.strip() not in code] == [], message
 
 
 def test_make_targets_that_pages_name_exist() -> None:
