@@ -9,6 +9,7 @@ import pytest
 
 from cli.main import main
 from hostsight.clock import SECOND_NS
+from hostsight.files import locked
 from hostsight.folders import DataFolder
 from migrations import open_state
 
@@ -157,6 +158,24 @@ def test_refit_of_a_host_without_windows_fails_with_the_reason(
     connection = open_state(folder.state_db, read_only=True)
     assert [row["state"] for row in connection.execute("SELECT state FROM job_runs")] == ["failed"]
     connection.close()
+
+
+def test_refit_asks_the_jobs_that_run(folder: DataFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    with locked(folder.run / "serve.lock", "a pipeline"):
+        assert main(["refit", "--no-wait"]) == 0
+    assert "asked the running jobs to refit gpu01, gpu02" in capsys.readouterr().err
+    connection = open_state(folder.state_db, read_only=True)
+    asked = [tuple(row) for row in connection.execute("SELECT job, host FROM requests ORDER BY host")]
+    connection.close()
+    assert asked == [("refit", "gpu01"), ("refit", "gpu02")]
+
+
+def test_refit_does_not_wait_for_jobs_that_have_died(
+    folder: DataFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with locked(folder.run / "serve.lock", "a pipeline"):
+        assert main(["refit", "--host", "gpu01"]) == 3
+    assert "they refit as soon as `hostsight serve` runs again" in capsys.readouterr().err
 
 
 def test_status_of_a_folder_where_nothing_runs_says_so(
