@@ -17,6 +17,9 @@ from hostsight.files import locked
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
 
+_LEAN = {"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+"""Set before numpy and pyarrow are imported, which read them then: threads and memory pools that nothing here needs."""
+
 _NAP_SECONDS = 0.25
 _SWITCH_SECONDS = 0.001
 _DAY_NS = 86_400 * SECOND_NS
@@ -56,8 +59,8 @@ def run_agent(settings: Settings, data: DataFolder, *, seconds: float | None = N
     UsageError and SettingsError where the settings name no folder or collector. A spool that fails later is
     reported and tried again, and so is a collector.
     """
-    # Before numpy is imported: its threads of linear algebra cost memory, and nothing here needs them.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    for name, value in _LEAN.items():
+        os.environ.setdefault(name, value)
     data.create()
     with locked(data.run / "agent.lock", "hostsight agent"):
         clock = AgentClock(seconds)
