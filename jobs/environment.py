@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from hostsight.settings import Settings, sections
+from hostsight.settings import Secret, Settings, sections
 
 
 def settings_environment(settings: Settings, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -28,4 +28,4 @@ def settings_environment(settings: Settings, environment: Mapping[str, str] = os
 def _text(value: object) -> str:
     if isinstance(value, tuple):
         return ",".join(value)
-    return str(value)
+    return value.reveal() if isinstance(value, Secret) else str(value)

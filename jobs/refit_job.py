@@ -52,9 +52,8 @@ class RefitJob:
                 return self._run_requests(connection)
             finally:
                 connection.close()
-        except (HostsightError, sqlite3.Error) as error:
-            tell(error)
-            return 0
+        except (HostsightError, sqlite3.Error):
+            return 0  # the live job, which needs the same database, says so
 
     def _run_requests(self, connection: sqlite3.Connection) -> int:
         tried = 0
