@@ -51,14 +51,14 @@ class Console(App[None]):
     }
     DEFAULT_MODE = "overview"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("1", "view('overview')", "Overview"),
-        Binding("2", "view('episodes')", "Episodes"),
-        Binding("3", "view('query')", "SQL"),
-        Binding("f", "pause", "Pause"),
-        Binding("f", "follow", "Follow"),
-        Binding("t", "range", "Range", tooltip="Choose the time range"),
-        Binding("question_mark,f1", "help", "Help", key_display="?"),
-        Binding("q", "quit", "Quit"),
+        Binding("1", "view('overview')", "Overview", tooltip="Overview: every host, live"),
+        Binding("2", "view('episodes')", "Episodes", tooltip="Episodes: what was out of the ordinary"),
+        Binding("3", "view('query')", "SQL", tooltip="SQL over samples, features, scores and episodes"),
+        Binding("f", "pause", "Pause", tooltip="Pause: the time range stands still"),
+        Binding("f", "follow", "Follow", tooltip="Follow: the time range moves with the clock"),
+        Binding("t", "range", "Range", tooltip="Time range, such as 15m or now-6h..now-1h"),
+        Binding("question_mark,f1", "help", "Help", tooltip="These keys", key_display="?"),
+        Binding("q", "quit", "Quit", tooltip="Leave the console"),
     ]
 
     def __init__(
@@ -199,7 +199,7 @@ class Console(App[None]):
         yield SystemCommand("Time range", "Choose what is shown", self.action_range)
         yield SystemCommand("Help", "Keys of this view", self.action_help)
         yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
-        yield SystemCommand("Quit", "Leave the console; collection goes on", self.exit)
+        yield SystemCommand("Quit", "Leave the console", self.exit)
 
 
 def run_console(data: DataFolder, settings: Settings, *, ended: Event | None = None) -> None:

@@ -40,9 +40,11 @@ class Episodes(View):
     )
     AUTO_FOCUS: ClassVar[str | None] = "EpisodeList"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter", key_display="/"),
-        Binding("s", "sort", "Sort"),
-        Binding("escape", "back", "Back", show=False),
+        Binding("slash", "filter", "Filter", tooltip="Filter by words", key_display="/"),
+        Binding(
+            "s", "sort", "Sort", tooltip="Sort: newest, severest, highest score, longest, host, subsystem"
+        ),
+        Binding("escape", "back", "Back", show=False, key_display="Esc"),
     ]
 
     def __init__(self) -> None:

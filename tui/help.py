@@ -42,8 +42,9 @@ class Help(ModalScreen[None]):
 
 
 def help_text(app: App[Any], screen: Screen[Any]) -> Content:
-    """What the view is for, and a line a key: those of the view first, then those of every view."""
+    """What the view is for, and a line an action: the view's own first, and what the key line shows before the rest."""
     bindings = [binding for binding in usable_bindings(screen) if binding.action not in _SYSTEM]
+    bindings.sort(key=lambda binding: not binding.show)
     everywhere = {binding.action for _, binding in app._bindings}
     here = [binding for binding in bindings if binding.action not in everywhere]
     shared = [binding for binding in bindings if binding.action in everywhere]
@@ -61,7 +62,7 @@ def _lines(app: App[Any], bindings: Iterable[Binding]) -> list[Content]:
     words: dict[str, str] = {}
     for binding in bindings:
         keys.setdefault(binding.action, []).append(app.get_key_display(binding))
-        words.setdefault(binding.action, binding.description or binding.action)
+        words.setdefault(binding.action, binding.tooltip or binding.description)
     return [
         Content.assemble(
             "  ", (" ".join(dict.fromkeys(keys[action])).ljust(KEYS), "bold $text-accent"), words[action]

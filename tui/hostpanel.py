@@ -137,7 +137,7 @@ def strip(headline: Headline, span: TimeRange, mark: Mark, width: int, scale: in
         fit(headline.subsystem, NAME),
         (fit(quantity(_current(headline), headline.unit), VALUE, right=True), "bold"),
         " ",
-        (fit(headline.label, label), MUTED),
+        (fit(headline.label, label - 1) + " ", MUTED),
         (picture[-1], mark.style if mark in RAISED else CALM),
         "  ",
         mark.content(STATE),

@@ -43,11 +43,19 @@ class QueryView(View):
     SHOWS_RANGE: ClassVar[bool] = False
     AUTO_FOCUS: ClassVar[str | None] = "#editor"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+j", "run", "Run", priority=True),
-        Binding("ctrl+c", "cancel", "Stop", priority=True),
-        Binding("escape", "back", "Back", key_display="Esc"),
-        Binding("ctrl+r", "history", "History", priority=True),
-        Binding("f2", "schema", "Schema", key_display="F2"),
+        Binding("ctrl+j", "run", "Run", tooltip="Run the statement", priority=True),
+        Binding("ctrl+c", "cancel", "Stop", tooltip="Stop the running query", priority=True),
+        Binding(
+            "escape",
+            "back",
+            "Back",
+            tooltip="Stop the running query; to the rows; to the overview",
+            key_display="Esc",
+        ),
+        Binding("ctrl+r", "history", "History", tooltip="Earlier queries", priority=True),
+        Binding(
+            "f2", "schema", "Schema", tooltip="Show or hide the views and their columns", key_display="F2"
+        ),
     ]
 
     def __init__(self) -> None:

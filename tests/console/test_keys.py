@@ -22,7 +22,7 @@ async def test_help_lists_what_the_binding_registry_holds(key: str) -> None:
         await shown(pilot, "1 episode")
         words = help_text(app, app.screen).plain
         for line in (
-            "/                     Filter",
+            "/                     Filter by words",
             "s                     Sort",
             "f                     Pause",
         ):
