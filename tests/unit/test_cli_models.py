@@ -1,0 +1,84 @@
+"""`models show` and `models rollback` on real models."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from cli.main import main
+from hostsight.channel import Channel
+from hostsight.clock import SECOND_NS, FakeClock
+from hostsight.folders import DataFolder
+from hostsight.settings import DetectSettings
+from hostsight.timerange import TimeRange
+from migrations import open_state
+from models.baseline import fit_baseline
+from models.protocol import WindowBlock
+from models.store import ModelStore
+
+WINDOWS = 60
+T0 = 1_700_000_000 * SECOND_NS
+
+
+@pytest.fixture
+def models(data: DataFolder, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of two models of gpu01, the older first."""
+    monkeypatch.setenv("HOSTSIGHT_DATA", str(data.root))
+    metrics = ("busy_percent", "iowait_percent", "steal_percent")
+    channels = [Channel("gpu01", "cpu", "host", metric, "rate", "%", 0.1, "/proc/stat") for metric in metrics]
+    known = {channel.id: channel for channel in channels}
+    values = np.random.default_rng(1).normal(20, 3, (WINDOWS, len(known), 5)).astype(np.float32)
+    ends = T0 + SECOND_NS * np.arange(WINDOWS, dtype=np.int64)
+    block = WindowBlock(ends, np.array(sorted(known), np.int64), values)
+    baseline = fit_baseline(block, known, DetectSettings())
+    connection = open_state(data.state_db)
+    store = ModelStore(data, connection, clock=clock)
+    names = []
+    for reason in ("first", "second"):
+        clock.advance(60)
+        names.append(store.save("gpu01", baseline, trained=TimeRange(T0, T0 + 60 * SECOND_NS), reason=reason))
+    connection.execute("INSERT INTO watermarks VALUES ('materialise', 'gpu01', ?, ?)", (T0, T0))
+    connection.close()
+    return names
+
+
+def states(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    assert main(["models", "list", "--json"]) == 0
+    return {model["model"]: model["state"] for model in json.loads(capsys.readouterr().out)}
+
+
+def test_rollback_returns_to_the_model_before(models: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    older, newer = models
+    assert states(capsys) == {newer: "live", older: "retired"}
+    assert main(["models", "rollback"]) == 0
+    assert capsys.readouterr().err == f"live now: {older}\n"
+    assert states(capsys) == {newer: "retired", older: "live"}
+    assert main(["models", "rollback", newer]) == 0
+    assert states(capsys) == {newer: "live", older: "retired"}
+
+
+def test_show_names_what_the_model_works_on(models: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "show", models[0], "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["reason"], document["windows"]) == ("first", WINDOWS)
+    assert document["trained_from"] == "2023-11-14T22:13:20.000Z"
+    assert main(["models", "show", models[0]]) == 0
+    text = capsys.readouterr().out
+    assert "2023-11-14T22:13:20.000Z to 2023-11-14T22:14:20.000Z, 60 windows" in text
+    assert "  cpu busy_percent" in text
+
+
+def test_a_damaged_model_is_refused_by_name(
+    models: list[str], data: DataFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (data.models / models[0] / "arrays.npz").write_bytes(b"something else")
+    assert main(["models", "rollback"]) == 1
+    assert f"model {models[0]} is refused" in capsys.readouterr().err
+    assert states(capsys)[models[1]] == "live"
+
+
+def test_an_unknown_model_names_the_nearest(models: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "show", models[0] + "x"]) == 2
+    assert f"did you mean '{models[0]}'?" in capsys.readouterr().err
