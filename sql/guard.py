@@ -17,36 +17,26 @@ from hostsight.errors import UsageError, nearest
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
-_NODES = frozenset(
-    (
-        "SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE", "BASE_TABLE",
-        "SUBQUERY", "JOIN", "TABLE_FUNCTION", "EMPTY", "EXPRESSION_LIST", "PIVOT", "SHOW_REF",
-        "ORDER_MODIFIER", "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER", "DISTINCT_MODIFIER",
-        "ORDER_DEFAULT", "ASCENDING", "DESCENDING",
-    )
-)  # fmt: skip
+_NODES = frozenset({
+    "SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE", "BASE_TABLE",
+    "SUBQUERY", "JOIN", "TABLE_FUNCTION", "EMPTY", "EXPRESSION_LIST", "PIVOT", "SHOW_REF",
+    "ORDER_MODIFIER", "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER", "DISTINCT_MODIFIER",
+    "ORDER_DEFAULT", "ASCENDING", "DESCENDING",
+})  # fmt: skip
 """Nodes of queries, of what stands after FROM, of ORDER BY, LIMIT and DISTINCT."""
 
-_EXPRESSIONS = frozenset(
-    (
-        "BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT",
-        "FUNCTION", "LAMBDA", "LAMBDA_REF", "OPERATOR", "POSITIONAL_REFERENCE", "STAR", "SUBQUERY",
-        "TYPE", "WINDOW",
-    )
-)  # fmt: skip
+_EXPRESSIONS = frozenset({
+    "BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT",
+    "FUNCTION", "LAMBDA", "LAMBDA_REF", "OPERATOR", "POSITIONAL_REFERENCE", "STAR", "SUBQUERY",
+    "TYPE", "WINDOW",
+})  # fmt: skip
 
-_TABLE_FUNCTIONS = frozenset(
-    (
-        "generate_series", "json_each", "json_tree", "range", "repeat", "unnest",
-    )
-)  # fmt: skip
+_TABLE_FUNCTIONS = frozenset({"generate_series", "json_each", "json_tree", "range", "repeat", "unnest"})
 
-_REFUSED_FUNCTIONS = frozenset(
-    (
-        "current_query", "current_setting", "currval", "getenv", "getvariable", "nextval",
-        "pg_sleep", "setseed", "setval", "sleep_ms", "write_log",
-    )
-)  # fmt: skip
+_REFUSED_FUNCTIONS = frozenset({
+    "current_query", "current_setting", "currval", "getenv", "getvariable", "nextval",
+    "pg_sleep", "setseed", "setval", "sleep_ms", "write_log",
+})  # fmt: skip
 """Scalar functions that reach beyond the query's own data, or only wait."""
 
 _CATALOGUES = frozenset({'"tables"', '"databases"', "__show_tables_expanded"})
@@ -140,7 +130,7 @@ def _check_node(node: dict[str, Json], known: frozenset[str]) -> None:
     kind, group = node.get("type"), node.get("class")
     if isinstance(group, str):
         _check_expression(node, group)
-    elif isinstance(kind, str) and "type_info" not in node and not kind.endswith("_TYPE_INFO"):
+    elif isinstance(kind, str) and not kind.endswith("_TYPE_INFO"):
         if kind not in _NODES:
             raise UsageError(_refusal(kind.replace("_QUERY_NODE", "").replace("_", " ")))
         _check_source(node, kind, known)
