@@ -24,6 +24,7 @@ _UNITS_NS = {
     "d": 86_400 * SECOND_NS,
     "w": 7 * 86_400 * SECOND_NS,
 }
+MAX_NS = 2**63 - 1
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s|m|h|d|w)")
 
 
@@ -77,20 +78,28 @@ def format_duration(seconds: float) -> str:
     return "".join(out) or "0s"
 
 
+def _known(ns: int, text: str) -> int:
+    """`ns` from 1970 on; raises UsageError beyond 2262, where nanoseconds leave 64 bits."""
+    if ns > MAX_NS:
+        raise UsageError(f"'{text}' lies beyond the year 2262; write now, now-6h or 2026-01-31T12:00:00Z")
+    return max(0, ns)
+
+
 def parse_instant_ns(text: str, now_ns: int) -> int:
+    """From 1970 (what lies before is taken as 1970) to 2262; raises UsageError."""
     word = text.strip()
     if word.lower() == "now":
         return now_ns
     if word.lower().startswith(("now-", "now+")):
         step = parse_duration_ns(word[4:])
-        return now_ns - step if word[3] == "-" else now_ns + step
+        return _known(now_ns - step if word[3] == "-" else now_ns + step, text)
     try:
         stamp = datetime.fromisoformat(word)
     except ValueError as error:
         raise UsageError(f"'{text}' is not a time; write now, now-6h or 2026-01-31T12:00:00Z") from error
     if stamp.tzinfo is None:
         stamp = stamp.replace(tzinfo=UTC)
-    return round(stamp.timestamp() * 1_000_000) * 1_000
+    return _known(round(stamp.timestamp() * 1_000_000) * 1_000, text)
 
 
 def parse_range(text: str, now_ns: int) -> TimeRange:
@@ -100,7 +109,7 @@ def parse_range(text: str, now_ns: int) -> TimeRange:
         if word.lower().startswith("now") or not _PART.match(word.lower()):
             return TimeRange(parse_instant_ns(word, now_ns), now_ns)
         try:
-            return TimeRange(now_ns - parse_duration_ns(word), now_ns)
+            return TimeRange(_known(now_ns - parse_duration_ns(word), word), now_ns)
         except UsageError:
             return TimeRange(parse_instant_ns(word, now_ns), now_ns)
     start, _, end = text.partition("..")

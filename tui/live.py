@@ -62,8 +62,6 @@ class LiveSource:
                 progress=host.progress,
                 activity=host.activity,
                 newest_ns=host.newest_ns,
-                model=host.model or "",
-                open_episodes=host.open_episodes,
             )
             for host in status.hosts
         )

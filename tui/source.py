@@ -36,8 +36,6 @@ class HostStatus(Struct, frozen=True):
     progress: float
     activity: str
     newest_ns: int | None
-    model: str
-    open_episodes: int
 
 
 class Pulse(Struct, frozen=True):

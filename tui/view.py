@@ -96,7 +96,7 @@ class View(Screen[None]):
                 self.console.saw(pulse)
                 await self.load(pulse, self.console.span())
             self.show_trouble("")
-        except HostsightError as error:
+        except (HostsightError, OSError) as error:  # what is on disk may vanish while it is read
             self.show_trouble(str(error))
         finally:
             self._loading = False

@@ -33,8 +33,6 @@ HOST = HostStatus(
     progress=1.0,
     activity="model gpu01-3, learnt from 6 h",
     newest_ns=NOW - SECOND_NS,
-    model="gpu01-3",
-    open_episodes=1,
 )
 EPISODE = Episode(
     id=7,

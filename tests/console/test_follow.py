@@ -37,10 +37,20 @@ def test_a_range_of_the_past_is_paused_and_goes_on_with_its_length() -> None:
     assert follow.text == "2h"
 
 
-@pytest.mark.parametrize("wrong", ["", "5", "yesterday", "now..now", "now..now-1h", "1h..", "99999999h"])
+@pytest.mark.parametrize(
+    "wrong",
+    ["", "5", "yesterday", "now..now", "now..now-1h", "now+1h..now+2h", "now+9999999w.."],
+)
 def test_a_range_that_makes_no_sense_changes_nothing(wrong: str) -> None:
     follow = Follow("15m")
     with pytest.raises(UsageError):
         follow.choose(wrong, NOW)
     assert follow.text == "15m"
     assert follow.live
+
+
+def test_a_range_that_ends_in_the_future_is_live_up_to_now() -> None:
+    follow = Follow()
+    follow.choose("now-1h..now+1h", NOW)
+    assert follow.live
+    assert follow.span(NOW + HOUR) == TimeRange(NOW, NOW + HOUR)

@@ -35,7 +35,7 @@ def source(word: str) -> FakeSource:
         score=math.nan, confidence=math.nan,
     )  # fmt: skip
     return FakeSource(
-        hosts=(replace(HOST, host=word, activity=word, model=word, progress=math.nan, phase="learning"),),
+        hosts=(replace(HOST, host=word, activity=word, progress=math.nan, phase="learning"),),
         problems=(word,),
         rows=(episode,),
         detail=replace(

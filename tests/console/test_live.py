@@ -61,7 +61,7 @@ def test_an_empty_folder_is_no_hosts_and_no_episodes(data: DataFolder) -> None:
 
 def test_a_host_with_a_live_model_is_live(source: LiveSource) -> None:
     (host,) = source.pulse().hosts
-    assert (host.host, host.phase, host.model, host.open_episodes) == ("gpu01", "live", "gpu01-1", 1)
+    assert (host.host, host.phase, host.progress) == ("gpu01", "live", 1.0)
     assert host.newest_ns == SPAN.end_ns
 
 

@@ -98,3 +98,14 @@ def test_a_range_is_half_open() -> None:
     assert not span.overlaps(TimeRange(20, 30))
     assert span.overlaps(TimeRange(19, 30))
     assert not TimeRange(5, 5)
+
+
+def test_what_lies_before_1970_is_taken_as_1970() -> None:
+    assert parse_range("9999999h", NOW) == TimeRange(0, NOW)
+    assert parse_instant_ns("now-5000w", NOW) == 0
+
+
+@pytest.mark.parametrize("text", ["now+9999999w..", "now..9999-01-01"])
+def test_what_lies_beyond_64_bits_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="beyond the year 2262"):
+        parse_range(text, NOW)
