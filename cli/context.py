@@ -72,9 +72,15 @@ def load_settings(data: DataFolder, flags: Mapping[tuple[str, str], object] | No
 def collection_settings(
     data: DataFolder, root: str | None, flags: Mapping[tuple[str, str], object] | None = None
 ) -> Settings:
-    """`load_settings` for what reads the kernel's files; raises UsageError where `root` holds neither /proc nor /sys."""
+    """`load_settings` for what reads the kernel's files.
+
+    Raises UsageError where `root` holds neither /proc nor /sys, SettingsError where a disabled collector does not exist.
+    """
+    from ingest.registry import enabled
+
     settings = load_settings(data, {("agent", "root"): root, **(flags or {})})
     tree = Path(settings.agent.root)
     if not (tree / "proc").is_dir() and not (tree / "sys").is_dir():
         raise UsageError(f"{tree} holds neither proc nor sys; --root names the folder that holds them")
+    enabled(settings.agent.disabled)
     return settings

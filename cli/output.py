@@ -59,6 +59,12 @@ def console(*, stderr: bool = False) -> Console:
     return Console(file=stream, width=width, markup=False, highlight=False, emoji=False, soft_wrap=False)
 
 
+def greet(sentence: str) -> None:
+    """A line for somebody who started this in a terminal; a service's log is spared it."""
+    if sys.stderr.isatty():
+        narrate(sentence)
+
+
 def print_table(
     columns: Sequence[str],
     rows: Iterable[Sequence[object]],

@@ -6,6 +6,7 @@ import click
 
 from cli.context import collection_settings, data_folder
 from cli.options import Command, seconds
+from cli.output import greet
 
 
 @click.command(
@@ -30,4 +31,6 @@ def command(length: float | None, root: str | None, tick: str | None) -> None:
 
     data = data_folder()
     settings = collection_settings(data, root, {("agent", "tick"): tick})
-    run_agent(settings, data.create(), seconds=length)
+    data.create()
+    greet(f"collecting into {data.root}; Ctrl-C ends it")
+    run_agent(settings, data, seconds=length)

@@ -6,6 +6,7 @@ import click
 
 from cli.context import data_folder, load_settings
 from cli.options import Command, seconds
+from cli.output import greet
 
 
 @click.command(
@@ -30,4 +31,6 @@ def command(length: float | None, warmup: str | None) -> None:
 
     data = data_folder()
     settings = load_settings(data, {("detect", "warmup"): warmup})
-    run_serve(settings, data.create(), seconds=length)
+    data.create()
+    greet(f"running the jobs of {data.root}; Ctrl-C ends them")
+    run_serve(settings, data, seconds=length)
