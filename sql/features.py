@@ -10,8 +10,10 @@ import pyarrow as pa
 from hostsight.channel import Channel
 from hostsight.settings import WindowSettings
 from hostsight.timerange import TimeRange
+from ingest.store import SAMPLES
 from sql.derivation import Derivation
-from sql.engine import connect, fetch, statement
+from sql.engine import connect, statement
+from sql.prepared import Prepared, Slot
 from sql.schemas import FEATURES, PANES
 
 
@@ -36,6 +38,16 @@ class FeatureBuilder:
         self._derivation = Derivation(channels, window.pane)
         self._connection = connect()
         self._derivation.install(self._connection)
+        self._samples = Slot(self._connection, "samples", SAMPLES)
+        self._panes = Slot(self._connection, "panes", PANES)
+        self._to_panes = Prepared(self._connection, "to_panes", statement("panes"))
+        self._to_windows = Prepared(self._connection, "to_windows", statement("windows"))
+        self._to_derived = self._prepared_derivation()
+
+    def _prepared_derivation(self) -> Prepared | None:
+        """None where nothing can be derived."""
+        text = self._derivation.statement
+        return Prepared(self._connection, "to_derived", text) if text else None
 
     @property
     def derived_channels(self) -> tuple[Channel, ...]:
@@ -44,14 +56,13 @@ class FeatureBuilder:
 
     def panes(self, samples: pa.Table) -> pa.Table:
         """PANES of SAMPLES. Samples that are not finite count for nothing."""
-        return self._run("samples", samples, statement("panes"), {"pane_ns": self._pane_ns}).cast(PANES)
+        return self._to_panes.run(self._samples, samples, {"pane_ns": self._pane_ns}).cast(PANES)
 
     def derive(self, panes: pa.Table) -> pa.Table:
         """PANES of the derived channels: one value (n = 1) a channel and pane whose inputs are all there."""
-        text = self._derivation.statement
-        if not text:
+        if self._to_derived is None:
             return PANES.empty_table()
-        return self._run("panes", panes, text, {"pane_ns": self._pane_ns}).cast(PANES)
+        return self._to_derived.run(self._panes, panes, {"pane_ns": self._pane_ns}).cast(PANES)
 
     def features(self, panes: pa.Table, ends: TimeRange) -> pa.Table:
         """FEATURES of the windows on the stride grid with `ends.start_ns < end <= ends.end_ns`.
@@ -66,7 +77,7 @@ class FeatureBuilder:
             "first_end": ends.start_ns // step + 1,
             "last_end": ends.end_ns // step,
         }
-        return self._run("panes", panes, statement("windows"), bound).cast(FEATURES)
+        return self._to_windows.run(self._panes, panes, bound).cast(FEATURES)
 
     def build(self, samples: pa.Table, ends: TimeRange) -> FeatureResult:
         """Panes, derived panes and features in one go; `samples` reach back as `features` says."""
@@ -76,10 +87,3 @@ class FeatureBuilder:
 
     def close(self) -> None:
         self._connection.close()
-
-    def _run(self, name: str, table: pa.Table, text: str, bound: dict[str, int]) -> pa.Table:
-        self._connection.register(name, table)
-        try:
-            return fetch(self._connection, text, bound)
-        finally:
-            self._connection.unregister(name)
