@@ -5,9 +5,11 @@ HostsightError                 exit code 1; `str()` is one sentence for a person
 │   └── SettingsError          a setting that names file or variable, key and the nearest known key
 ├── UnavailableError           exit code 3; something needed is not there now; trying again may help
 │   ├── NoDataError            there is nothing to read on this host (no such device, not supported)
-│   └── LockedError            another process holds the data folder
+│   ├── LockedError            another process holds the data folder
+│   └── StoreUnavailableError  the store cannot be reached, or takes and gives nothing now
 ├── StorageError               exit code 1; the spool, lake or state database cannot be read or written
 │   ├── CorruptError           bytes on disk are not what was written
+│   ├── RefusedError           the store will never take what was sent to it
 │   └── FullError              no space left, or the quota is used up
 └── ModelError                 exit code 1; a model cannot be fitted, read or used
 """
@@ -50,6 +52,15 @@ class LockedError(UnavailableError):
     pass
 
 
+class StoreUnavailableError(UnavailableError):
+    """`retry_seconds` is how long the store itself asks to wait, if it did; `status` its HTTP status, 0 without an answer."""
+
+    def __init__(self, message: str, *, status: int = 0, retry_seconds: float = 0.0) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_seconds = retry_seconds
+
+
 class StorageError(HostsightError):
     pass
 
@@ -60,6 +71,15 @@ class CorruptError(StorageError):
 
 class FullError(StorageError):
     pass
+
+
+class RefusedError(StorageError):
+    """`words` are the store's own; `too_large`: smaller requests may do."""
+
+    def __init__(self, message: str, *, words: str, too_large: bool = False) -> None:
+        super().__init__(message)
+        self.words = words
+        self.too_large = too_large
 
 
 class ModelError(HostsightError):

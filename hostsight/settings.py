@@ -1,6 +1,6 @@
 """Every setting, its type, default and meaning, in one table; and how files, environment and flags fill it.
 
-Precedence, lowest first: defaults, `hostsight.toml`, environment `HOSTSIGHT_<SECTION>_<KEY>`, flags.
+Precedence, lowest first: defaults, `INFLUXDB_V2_*` of InfluxDB's own client, `hostsight.toml`, environment `HOSTSIGHT_<SECTION>_<KEY>`, flags.
 The file is the first of `$HOSTSIGHT_CONFIG`, `DATA/hostsight.toml`, `/etc/hostsight/hostsight.toml`.
 """
 
@@ -12,7 +12,7 @@ import socket
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -42,6 +42,24 @@ class Size(int):
             if self >= factor and self % factor == 0:
                 return f"{int(self) // factor}{unit}"
         return f"{int(self)}B"
+
+
+class Secret(str):
+    """Text that is never shown: only `reveal` gives it."""
+
+    __slots__ = ()
+
+    def reveal(self) -> str:
+        return str.__str__(self)
+
+    def __str__(self) -> str:
+        return "(hidden)" if self else ""
+
+    def __repr__(self) -> str:
+        return f"Secret({str(self)!r})"
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
 
 
 _SIZE_UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
@@ -158,6 +176,47 @@ class SqlSettings(Section, frozen=True, kw_only=True):
     )
 
 
+class StoreSettings(Section, frozen=True, kw_only=True):
+    kind: Annotated[
+        Literal["embedded", "influx"],
+        Meta(description="where telemetry is kept: `embedded` in the data folder, or `influx` in InfluxDB"),
+    ] = "embedded"
+
+
+class InfluxSettings(Section, frozen=True, kw_only=True):
+    url: Annotated[str, Meta(description="address of InfluxDB")] = "http://localhost:8086"
+    org: Annotated[str, Meta(description="organisation; 1.x has none")] = "hostsight"
+    bucket: Annotated[str, Meta(description="bucket; with 1.x `database/retention`")] = "hostsight"
+    token: Annotated[
+        Secret, Meta(description="API token, from the environment alone; with 1.x `user:password` or none")
+    ] = Secret("")
+    token_file: Annotated[str, Meta(description="file that holds the token")] = ""
+    verify: Annotated[bool, Meta(description="whether the server's TLS certificate is checked")] = True
+    ca_file: Annotated[
+        str, Meta(description="certificates that vouch for the server; empty: the system's own")
+    ] = ""
+    timeout: Annotated[Duration, Meta(description="how long a write or a small question may take")] = (
+        Duration(10)
+    )
+    export_timeout: Annotated[
+        Duration, Meta(description="how long the export of a time range may be silent")
+    ] = Duration(60)
+    compression: Annotated[
+        Literal["auto", "gzip", "none"],
+        Meta(description="of requests and answers; `auto` compresses unless the server is on this machine"),
+    ] = "auto"
+    lateness: Annotated[Duration, Meta(description="how long a window waits for late samples")] = Duration(2)
+    request_values: Annotated[
+        int, Meta(ge=1, description="about so many values go in one write when there is a backlog")
+    ] = 50_000
+    rejected_max_bytes: Annotated[
+        Size, Meta(description="room for batches that the server refused for good; the oldest go first")
+    ] = Size(100 * 10**6)
+    retention: Annotated[
+        Duration, Meta(description="how long a bucket made by `store setup` keeps its points; 0s: for ever")
+    ] = Duration(30 * 86_400)
+
+
 class Settings(Section, frozen=True, kw_only=True):
     agent: AgentSettings = AgentSettings()
     spool: SpoolSettings = SpoolSettings()
@@ -166,6 +225,8 @@ class Settings(Section, frozen=True, kw_only=True):
     retention: RetentionSettings = RetentionSettings()
     jobs: JobSettings = JobSettings()
     sql: SqlSettings = SqlSettings()
+    store: StoreSettings = StoreSettings()
+    influx: InfluxSettings = InfluxSettings()
 
     @property
     def host(self) -> str:
@@ -178,6 +239,10 @@ def _decode(kind: type, value: Any) -> Any:
         return seconds
     if kind is Size and isinstance(value, str):
         return parse_size(value)
+    if kind is Secret and isinstance(value, str):
+        return Secret(value.strip())
+    if kind is Secret:
+        raise UsageError("the token must be text")
     raise UsageError(f"{value!r} must be text such as {'90s' if kind is Duration else '500MB'}")
 
 
@@ -212,15 +277,16 @@ def _convert(tree: Mapping[str, Any], where: Mapping[tuple[str, str], str]) -> S
                 msgspec.convert({key: value}, struct, strict=False, dec_hook=_decode)
             except (msgspec.ValidationError, UsageError) as error:
                 reason = str(error).split(" - at ")[0]
+                shown = "(hidden)" if key == "token" else repr(value)
                 raise SettingsError(
-                    f"{where[section, key]}: [{section}] {key} = {value!r}: {reason}"
+                    f"{where[section, key]}: [{section}] {key} = {shown}: {reason}"
                 ) from error
     settings = msgspec.convert(tree, Settings, strict=False, dec_hook=_decode)
     _check_consistent(settings)
     return settings
 
 
-_MAY_BE_ZERO = {"lateness", "merge_gap"}
+_MAY_BE_ZERO = {"lateness", "merge_gap", "retention"}
 
 
 def _check_consistent(settings: Settings) -> None:
@@ -244,7 +310,7 @@ def _check_consistent(settings: Settings) -> None:
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[tuple[str, str], str]:
-    reserved = {"HOSTSIGHT_CONFIG", "HOSTSIGHT_DATA", "HOSTSIGHT_SHARED", "HOSTSIGHT_COMPLETE"}
+    reserved = {f"HOSTSIGHT_{word}" for word in ("CONFIG", "DATA", "SHARED", "COMPLETE", "REQUIRE_INFLUXDB")}
     known = {f"HOSTSIGHT_{s}_{k}".upper(): (s, k) for s, keys in sections().items() for k in keys}
     found = {}
     for name, value in environment.items():
@@ -254,6 +320,23 @@ def _from_environment(environment: Mapping[str, str]) -> dict[tuple[str, str], s
             raise SettingsError(f"environment variable {name} is no setting{nearest(name, known)}")
         found[known[name]] = value
     return found
+
+
+_INFLUX_CLIENT = {
+    "url": "URL",
+    "org": "ORG",
+    "token": "TOKEN",
+    "verify": "VERIFY_SSL",
+    "ca_file": "SSL_CA_CERT",
+}
+
+
+def _from_influx_client(environment: Mapping[str, str]) -> dict[str, str]:
+    """Keys of [influx] from the variables of InfluxDB's own client, which are the least specific source."""
+    found = {key: environment.get(f"INFLUXDB_V2_{name}", "") for key, name in _INFLUX_CLIENT.items()}
+    if milliseconds := environment.get("INFLUXDB_V2_TIMEOUT", ""):
+        found["timeout"] = f"{milliseconds}ms"
+    return {key: value for key, value in found.items() if value}
 
 
 def _find_file(data: DataFolder, environment: Mapping[str, str]) -> Path | None:
@@ -282,6 +365,9 @@ def load_settings(
     """Settings from file, environment and `flags` ((section, key) -> value); raises SettingsError."""
     tree: dict[str, dict[str, Any]] = {}
     where: dict[tuple[str, str], str] = {}
+    for key, value in _from_influx_client(environment).items():
+        tree.setdefault("influx", {})[key] = value
+        where["influx", key] = f"INFLUXDB_V2_{_INFLUX_CLIENT.get(key, key.upper())}"
     path = _find_file(data, environment)
     if path is not None:
         try:
@@ -289,8 +375,12 @@ def load_settings(
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
             raise SettingsError(f"{path}: {error}") from error
         _check_known(loaded, str(path))
+        if "token" in loaded.get("influx", {}):
+            raise SettingsError(
+                f"{path}: [influx] token does not belong in a settings file; write it to a file of mode 0600 and name that as token_file, or set HOSTSIGHT_INFLUX_TOKEN"
+            )
         for section, keys in loaded.items():
-            tree[section] = dict(keys)
+            tree.setdefault(section, {}).update(keys)
             where |= {(section, key): str(path) for key in keys}
     for (section, key), value in _from_environment(environment).items():
         tree.setdefault(section, {})[key] = tuple(value.split(",")) if key == "disabled" else value

@@ -1,0 +1,264 @@
+"""The one place that talks to InfluxDB: `influxdb-client`, with its errors turned into hostsight's own.
+
+A write is one synchronous request of ready line protocol; an answer is streamed as it comes. The client's own gzip is
+level 9, which costs more than the server's work: requests are compressed here at level 1, or not at all on loopback.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import influxdb_client
+import urllib3
+from influxdb_client.rest import ApiException
+
+from hostsight.errors import HostsightError, RefusedError, SettingsError, StorageError, StoreUnavailableError
+from hostsight.settings import InfluxSettings
+from ingest.influx.answer import ERROR_COLUMNS
+
+_BITS = 1 << 16
+_REFUSED = {400, 413, 422}
+_DIALECT = influxdb_client.Dialect(header=True, annotations=[], delimiter=",", comment_prefix="#")
+
+
+class InfluxClient:
+    """Use it from one thread; `close` it, or use it as a context.
+
+    Every method raises StoreUnavailableError where trying again later, or after a person mended something, may help.
+    """
+
+    def __init__(self, settings: InfluxSettings) -> None:
+        self.settings = settings
+        self.compressed = _compressed(settings)
+        _check(settings)
+        self._client = influxdb_client.InfluxDBClient(
+            url=settings.url,
+            token=read_token(settings) or None,
+            org=settings.org or "-",
+            timeout=_milliseconds(settings.timeout),
+            verify_ssl=settings.verify,
+            ssl_ca_cert=settings.ca_file or None,
+        )
+        self._writes = influxdb_client.WriteService(self._client.api_client)
+        self._queries = influxdb_client.QueryService(self._client.api_client)
+
+    def write(self, lines: bytes) -> None:
+        """Write line protocol; when it returns, the server has it on disk.
+
+        Raises RefusedError where the server will never take it; points that it has nothing against may be stored even so.
+        """
+        body, encoding = (gzip.compress(lines, 1), "gzip") if self.compressed else (lines, "identity")
+        with _Mapped(self.settings, "write"):
+            self._writes.post_write(
+                org=self.settings.org or "-",
+                bucket=self.settings.bucket,
+                body=body,
+                precision="ns",
+                content_encoding=encoding,
+                content_type="text/plain; charset=utf-8",
+            )
+
+    def query(self, flux: str) -> Iterator[bytes]:
+        """The answer to a query as CSV without annotations, in pieces. Raises StorageError for a query that cannot be."""
+        with _Mapped(self.settings, "query"):
+            response: Any = self._queries.post_query(
+                org=self.settings.org or "-",
+                query=influxdb_client.Query(query=flux, dialect=_DIALECT),
+                accept_encoding="gzip" if self.compressed else "identity",
+                _preload_content=False,
+                _request_timeout=(
+                    _milliseconds(self.settings.timeout),
+                    _milliseconds(self.settings.export_timeout),
+                ),
+            )
+            try:
+                yield from response.stream(_BITS, decode_content=True)
+            finally:
+                response.close()
+                response.release_conn()
+
+    def rows(self, flux: str) -> list[dict[str, str]]:
+        """All rows of a small answer, by column name. Raises as `query` does."""
+        text = b"".join(self.query(flux)).decode("utf-8")
+        found: list[dict[str, str]] = []
+        header: list[str] = []
+        for row in csv.reader(io.StringIO(text, newline="")):
+            if not row:
+                header = []
+            elif not header:
+                header = row
+            else:
+                found.append(dict(zip(header, row, strict=False)))
+        return checked(found)
+
+    def get(self, path: str) -> tuple[int, dict[str, str], bytes]:
+        """(status, headers, body) of a GET of `path`, whatever the status is."""
+        with _Mapped(self.settings, "ask"):
+            rest: Any = self._client.api_client.rest_client
+            token = read_token(self.settings)
+            answer = rest.pool_manager.request(
+                "GET",
+                self.settings.url.rstrip("/") + path,
+                headers={"Authorization": f"Token {token}"} if token else {},
+                timeout=urllib3.Timeout(total=float(self.settings.timeout)),
+                redirect=False,
+            )
+            headers = {name.lower(): value for name, value in answer.headers.items()}
+            return int(answer.status), headers, bytes(answer.data)
+
+    @property
+    def api(self) -> influxdb_client.InfluxDBClient:
+        """The library's own client, for what `store setup` manages."""
+        return self._client
+
+    def mapped(self) -> _Mapped:
+        """A context in which errors of `api` become hostsight's."""
+        return _Mapped(self.settings, "ask")
+
+    def close(self) -> None:
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def read_token(settings: InfluxSettings) -> str:
+    """The token itself, or an empty text. Raises SettingsError where its file cannot be read."""
+    if settings.token or not settings.token_file:
+        return settings.token.reveal()
+    try:
+        return Path(settings.token_file).expanduser().read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise SettingsError(
+            f"[influx] token_file = '{settings.token_file}' cannot be read ({reason}); correct the path or its rights"
+        ) from error
+
+
+def checked(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """`rows`, unless one of them is the error with which the server ended its answer."""
+    for row in rows:
+        if row.keys() >= ERROR_COLUMNS:
+            raise StoreUnavailableError(
+                f"InfluxDB ended its answer with an error: {row['error']}; it is asked again"
+            )
+    return rows
+
+
+class _Mapped:
+    """A context in which the errors of `influxdb-client` and urllib3 become hostsight's."""
+
+    def __init__(self, settings: InfluxSettings, doing: str) -> None:
+        self._settings = settings
+        self._doing = doing
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, ApiException):
+            raise _of_answer(error, self._settings, self._doing) from error
+        if isinstance(error, (urllib3.exceptions.HTTPError, OSError)):
+            raise _of_connection(error, self._settings) from error
+
+
+def _of_connection(error: Exception, settings: InfluxSettings) -> StoreUnavailableError:
+    return StoreUnavailableError(
+        f"InfluxDB at {settings.url} cannot be reached ({_reason(error)}); start it, or correct [influx] url"
+    )
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost reason, which is the one that a person knows: `Connection refused`."""
+    seen = [error]
+    while (inner := getattr(seen[-1], "reason", None) or seen[-1].__cause__) and isinstance(
+        inner, BaseException
+    ):
+        seen.append(inner)
+    last = seen[-1]
+    if isinstance(last, OSError) and last.strerror:
+        return last.strerror
+    if isinstance(last, (urllib3.exceptions.TimeoutError, TimeoutError)):
+        return "it does not answer in time"
+    return str(last).rpartition(": ")[2] or type(last).__name__
+
+
+def _of_answer(error: ApiException, settings: InfluxSettings, doing: str) -> HostsightError:
+    status = int(error.status or 0)
+    words = _words(error)
+    if status in _REFUSED and doing == "write":
+        return RefusedError(
+            f"InfluxDB refused a batch: {words}; see spool/rejected", words=words, too_large=status == 413
+        )
+    if status in _REFUSED:
+        return StorageError(f"InfluxDB at {settings.url} does not understand a {doing}: {words}")
+    return StoreUnavailableError(
+        _unavailable(status, words, settings), status=status, retry_seconds=_retry_seconds(error)
+    )
+
+
+def _unavailable(status: int, words: str, settings: InfluxSettings) -> str:
+    where = f"InfluxDB at {settings.url}"
+    if status == 401:
+        return (
+            f"{where} does not accept the token ({words}); set HOSTSIGHT_INFLUX_TOKEN or [influx] token_file"
+        )
+    if status == 403:
+        return f"{where} denies this token what is needed ({words}); give it read and write rights on bucket '{settings.bucket}'"
+    if status == 404:
+        return f"{where} has no bucket '{settings.bucket}' of organisation '{settings.org}' for this token ({words}); run `hostsight store setup`"
+    return f"{where} answers {status} ({words}); it is asked again"
+
+
+def _words(error: ApiException) -> str:
+    """What the server said, on one line."""
+    body = error.body or b""
+    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else str(body)
+    try:
+        document = json.loads(text)
+        text = str(document.get("message") or document.get("error") or text)
+    except (ValueError, AttributeError):
+        pass
+    return " ".join(text.split())[:2000] or str(error.reason or "no reason given")
+
+
+def _retry_seconds(error: ApiException) -> float:
+    try:
+        return max(0.0, float(error.retry_after or 0))
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def _check(settings: InfluxSettings) -> None:
+    """Raises SettingsError for an address that can be none, and for certificates that are not there."""
+    parts = urlsplit(settings.url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise SettingsError(
+            f"[influx] url = '{settings.url}' is no address; write it as http://localhost:8086"
+        )
+    if settings.ca_file and not Path(settings.ca_file).is_file():
+        raise SettingsError(f"[influx] ca_file = '{settings.ca_file}' is not a file; correct the path")
+
+
+def _compressed(settings: InfluxSettings) -> bool:
+    local = urlsplit(settings.url).hostname in {"localhost", "127.0.0.1", "::1"}
+    return settings.compression == "gzip" or (settings.compression == "auto" and not local)
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(1, round(seconds * 1000))

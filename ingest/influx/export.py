@@ -1,0 +1,170 @@
+"""Samples of a host out of InfluxDB, by time range.
+
+The server pivots, so that a tick of a device is a row and not a row a metric, which is the faster answer to make and to
+read. Long ranges are asked for in pieces of at most an hour of one measurement, which bounds what the server holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hostsight.channel import SUBSYSTEMS, channel_id
+from hostsight.clock import SECOND_NS, iso
+from hostsight.timerange import TimeRange
+from ingest.influx.answer import blocks
+from ingest.influx.client import InfluxClient
+from ingest.influx.names import TICKS, flux_string, quote_name, unquote_name
+from ingest.store import SAMPLES
+
+PIECE_NS = 3600 * SECOND_NS
+"""At most so much is asked for at once."""
+
+TOGETHER_NS = 90 * SECOND_NS
+"""Up to this length all measurements come in one answer: a query costs more than its rows then."""
+
+_NOT_FIELDS = {"table", "_time", "_measurement", "device", "host"}
+
+Key = tuple[str, str, str]
+"""Subsystem, device and metric of a channel."""
+
+
+class _Column(NamedTuple):
+    """The samples of one channel in one block."""
+
+    channel_id: int
+    ts: NDArray[np.int64]
+    values: NDArray[np.float32]
+
+
+class Export(NamedTuple):
+    """`samples` as SAMPLES, and which channels they are of."""
+
+    samples: pa.Table
+    channels: dict[int, Key]
+
+
+def export(client: InfluxClient, host: str, span: TimeRange, folder: Path) -> Export:
+    """All samples of `host` in `span`; answers pass through nameless files in `folder`.
+
+    Raises StoreUnavailableError, StorageError, FullError.
+    """
+    found: dict[int, Key] = {}
+    columns: list[_Column] = []
+    ticks: list[_Column] = []
+    for flux in queries(client.settings.bucket, host, span):
+        for block in blocks(client.query(flux), folder):
+            for measurement, device, rows in _runs(block):
+                if measurement == TICKS:
+                    ticks += _columns(rows, (0,))
+                elif measurement in SUBSYSTEMS and device is not None:
+                    keys = [(measurement, unquote_name(device), unquote_name(name)) for name in _fields(rows)]
+                    ids = tuple(channel_id(host, *key) for key in keys)
+                    found.update(zip(ids, keys, strict=True))
+                    columns += _columns(rows, ids)
+    return Export(_samples(columns, ticks), found)
+
+
+def queries(bucket: str, host: str, span: TimeRange) -> Iterator[str]:
+    """Flux that together gives all of `span`."""
+    groups = (
+        [(*SUBSYSTEMS, TICKS)]
+        if span.end_ns - span.start_ns <= TOGETHER_NS
+        else [(name,) for name in (*SUBSYSTEMS, TICKS)]
+    )
+    for start_ns in range(span.start_ns, span.end_ns, PIECE_NS):
+        piece = TimeRange(start_ns, min(span.end_ns, start_ns + PIECE_NS))
+        for measurements in groups:
+            yield pivoted(bucket, host, piece, measurements)
+
+
+def pivoted(bucket: str, host: str, span: TimeRange, measurements: tuple[str, ...]) -> str:
+    """A row a device and tick, a column a field; `_measurement` and `device` say whose."""
+    wanted = " or ".join(f"r._measurement == {flux_string(name)}" for name in measurements)
+    return (
+        f"from(bucket: {flux_string(bucket)})"
+        f" |> range(start: {flux_time(span.start_ns)}, stop: {flux_time(span.end_ns)})"
+        f" |> filter(fn: (r) => r.host == {flux_string(quote_name(host))} and ({wanted}))"
+        ' |> drop(columns: ["_start", "_stop", "host"])'
+        ' |> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")'
+    )
+
+
+def flux_time(ns: int) -> str:
+    """A time literal to the nanosecond."""
+    return f"{(iso(ns) or '')[:19]}.{ns % SECOND_NS:09d}Z"
+
+
+def _fields(rows: pa.Table) -> list[str]:
+    return [name for name in rows.column_names if name not in _NOT_FIELDS]
+
+
+def _runs(block: pa.Table) -> Iterator[tuple[str, str | None, pa.Table]]:
+    """(measurement, device, rows) of each table in a block; fields without a value in it are left out."""
+    block = block.combine_chunks()
+    tables = block["table"].combine_chunks().cast(pa.string()).dictionary_encode().indices.to_numpy()
+    starts = np.flatnonzero(np.diff(tables, prepend=-1)).tolist()
+    for start, end in zip(starts, [*starts[1:], block.num_rows], strict=True):
+        rows = block.slice(start, end - start)
+        empty = [name for name in _fields(rows) if rows[name].null_count == rows.num_rows]
+        device = rows["device"][0].as_py() if "device" in rows.column_names else None
+        yield rows["_measurement"][0].as_py(), device, rows.drop_columns(empty)
+
+
+def _columns(rows: pa.Table, ids: tuple[int, ...]) -> Iterator[_Column]:
+    ts = rows["_time"].combine_chunks().cast(pa.int64()).to_numpy()
+    for identity, name in zip(ids, _fields(rows), strict=True):
+        column = rows[name].combine_chunks()
+        values = column.to_numpy(zero_copy_only=False)
+        if not column.null_count:
+            yield _Column(identity, ts, values)
+        else:
+            present = column.is_valid().to_numpy(zero_copy_only=False)
+            yield _Column(identity, ts[present], values[present])
+
+
+def _samples(columns: list[_Column], ticks: list[_Column]) -> pa.Table:
+    """SAMPLES, sorted; a channel has each time stamp once."""
+    if not columns:
+        return SAMPLES.empty_table()
+    columns = sorted(columns, key=lambda column: (column.channel_id, column.ts[0]))
+    ts = np.concatenate([column.ts for column in columns])
+    ids = np.repeat([column.channel_id for column in columns], [len(column.ts) for column in columns])
+    values = np.concatenate([column.values for column in columns])
+    if np.any((np.diff(ts) <= 0) & (np.diff(ids) == 0)):
+        order = np.lexsort((ts, ids))
+        ts, ids, values = ts[order], ids[order], values[order]
+        first = np.append(True, (np.diff(ts) != 0) | (np.diff(ids) != 0))
+        ts, ids, values = ts[first], ids[first], values[first]
+    return pa.table(
+        [
+            pa.array(ts).view(pa.timestamp("ns")),
+            pa.array(ids, pa.int64()),
+            pa.array(values),
+            pa.array(_lengths(ts, ticks)),
+        ],
+        schema=SAMPLES,
+    )
+
+
+def _lengths(ts: NDArray[np.int64], ticks: list[_Column]) -> NDArray[np.float32]:
+    """The length of the tick of each time stamp; where the store has none, the usual distance between two."""
+    known = np.concatenate([np.empty(0, np.int64), *(column.ts for column in ticks)])
+    lengths = np.concatenate([np.empty(0, np.float32), *(column.values for column in ticks)])
+    order = np.argsort(known, kind="stable")
+    known, lengths = known[order], lengths[order]
+    usual = _usual_distance(ts)
+    if not len(known):
+        return np.full(len(ts), usual, np.float32)
+    at = np.minimum(np.searchsorted(known, ts), len(known) - 1)
+    return np.where(known[at] == ts, lengths[at], usual).astype(np.float32)
+
+
+def _usual_distance(ts: NDArray[np.int64]) -> np.float32:
+    stamps = np.unique(ts)
+    return np.float32(np.median(np.diff(stamps)) / SECOND_NS if len(stamps) > 1 else 1.0)

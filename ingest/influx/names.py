@@ -1,0 +1,54 @@
+"""Names in InfluxDB: hostsight's own measurements, and text that is safe in line protocol and in Flux.
+
+Line protocol has no way to write a newline, a trailing backslash, an empty tag or bytes that are not UTF-8. Names that
+hold such a thing, or a `%`, are percent-encoded where they need it, as is the underscore of a reserved name; all others
+stay as they are.
+https://docs.influxdata.com/influxdb/v2/reference/syntax/line-protocol/
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+TICKS = "hostsight_ticks"
+"""Tag `host`; field `dt`: the length of the tick in seconds."""
+
+CHANNELS = "hostsight_channels"
+"""Tags `host` and `subsystem`; string fields `part0`, `part1`, ...: what the channels are (`ingest.influx.catalogue`)."""
+
+PROGRESS = "hostsight_progress"
+"""Tag `host`; field `until`: seconds since the epoch up to which everything is in. One point an hour, written over."""
+
+_EMPTY = "%"
+_UNSAFE = re.compile(r"[%\\\x00-\x1f\x7f-\x9f\u2028\u2029\udc80-\udcff]|^_|^t(?=ime$)")
+_SPECIAL = re.compile(r"([,= ])")
+
+
+def quote_name(name: str) -> str:
+    """`name` as InfluxDB holds it; `unquote_name` gives it back."""
+    return _UNSAFE.sub(_percent, name) or _EMPTY
+
+
+def _percent(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogateescape"))
+
+
+def unquote_name(text: str) -> str:
+    return "" if text == _EMPTY else unquote(text, errors="surrogateescape")
+
+
+def line_text(name: str) -> str:
+    """`name` as a tag's value or a field's key in line protocol."""
+    return _SPECIAL.sub(r"\\\1", quote_name(name))
+
+
+def string_field(text: str) -> str:
+    """`text` as the value of a string field in line protocol."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def flux_string(text: str) -> str:
+    """`text` as a string literal in Flux; there a `${` would be evaluated."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    return '"' + escaped.replace("${", "\\${") + '"'
