@@ -18,8 +18,9 @@ SLOW_FILES = ("interrupts",)
 
 
 def encode(settings: Settings) -> str:
-    """Settings for another process's command line."""
-    return msgspec.json.encode(settings, enc_hook=float).decode()
+    """What collection needs of `settings`, for another process's command line: nothing secret is shown there."""
+    needed = {"agent": settings.agent, "spool": settings.spool}
+    return msgspec.json.encode(needed, enc_hook=float).decode()
 
 
 def decode(text: str) -> Settings:
