@@ -96,14 +96,12 @@ class BarLines:
         self._progress.console.print(stamped(line))
 
     def show(self, hosts: Sequence[HostStatus]) -> None:
-        for host in hosts:
-            task = self._tasks.get(host.host)
-            if host.phase != "learning":
-                if task is not None:
-                    self._progress.remove_task(self._tasks.pop(host.host))
-                continue
-            if task is None:
-                task = self._tasks[host.host] = self._progress.add_task("", total=1.0)
-            self._progress.update(
-                task, completed=host.progress, description=safe(f"{host.host}: {host.activity}")
-            )
+        learning = {host.host: host for host in hosts if host.phase == "learning"}
+        for name in self._tasks.keys() - learning.keys():
+            self._progress.remove_task(self._tasks.pop(name))
+        for name, host in learning.items():
+            words = safe(f"{name}: {host.activity}")
+            if name in self._tasks:
+                self._progress.update(self._tasks[name], completed=host.progress * 100, description=words)
+            else:
+                self._tasks[name] = self._progress.add_task(words, completed=int(host.progress * 100))

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import io
+import re
+
 import msgspec
 import pytest
+from rich.console import Console
 
+from cli.lines import BarLines, PlainLines
 from cli.narration import QUIET_SECONDS, Narrator
 from hostsight.clock import SECOND_NS
 from jobs.host_status import HostStatus
@@ -123,3 +128,24 @@ def test_a_quiet_minute_says_that_all_is_well(narrator: Narrator) -> None:
     assert narrator.tell(live, (), T0 + round(QUIET_SECONDS * SECOND_NS)) == [
         "gpu01: 1,234 windows judged, 500ms behind, 0 open episodes; agent at 1.2 % of a core"
     ]
+
+
+def test_a_bar_is_drawn_while_a_host_learns_and_lines_scroll_above(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    screen = Console(file=out, force_terminal=True, width=80, markup=False, highlight=False)
+    monkeypatch.setattr("cli.output.console", lambda: screen)
+    with BarLines() as lines:
+        lines.show([msgspec.structs.replace(HOST, host="[b]gpu01\x1b[2J", progress=0.25)])
+        lines.say("a line with [markup]")
+    with BarLines() as idle:
+        idle.show([msgspec.structs.replace(HOST, phase="live")])
+    text = out.getvalue()
+    assert r"[b]gpu01\x1b[2J: learning what is normal here" in text
+    assert "25%" in text
+    assert "Z  a line with [markup]" in text
+
+
+def test_lines_for_a_log_come_with_their_time(capsys: pytest.CaptureFixture[str]) -> None:
+    with PlainLines() as lines:
+        lines.say("two\nlines")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ  two\\nlines\n", capsys.readouterr().out)
