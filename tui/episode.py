@@ -30,12 +30,14 @@ class EpisodeView(View):
     EpisodeView #facts { height: 1; padding: 0 2; margin-bottom: 1; color: $text-muted; }
     EpisodeView #timeline { height: 30%; min-height: 7; max-height: 14; margin-bottom: 1; }
     EpisodeView #votes { height: auto; max-height: 6; padding: 0 2; }
+    EpisodeView.-short #votes { display: none; }
     EpisodeView #facts, EpisodeView #votes { text-wrap: nowrap; text-overflow: ellipsis; }
     """
     HELP = (
         "The course of the metric under the cursor, with the episode marked below it and the expected level dashed. "
         "Shares say how much of the episode each part explains; they sum to 100 %. Beyond an alarm level a detector votes."
     )
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (22, "-tall")]
     AUTO_FOCUS: ClassVar[str | None] = "AttributionTree"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,backspace", "back", "Back", key_display="Esc"),

@@ -115,6 +115,13 @@ class RowList(ScrollView, Generic[T], can_focus=True, inherit_bindings=False):
         return strips[0].adjust_cell_length(width, style.rich_style) if strips else Strip.blank(width)
 
     def watch_cursor(self) -> None:
+        self._reveal()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._reveal)
+
+    def _reveal(self) -> None:
+        """Scroll so that the cursor's row is in sight."""
         visible = max(1, self.size.height - self._top)
         if self.cursor < self.scroll_offset.y:
             self.scroll_to(y=self.cursor, animate=False, force=True)

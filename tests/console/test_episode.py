@@ -89,3 +89,13 @@ def test_a_short_episode_is_shown_with_a_minute_before_it() -> None:
 
 def test_an_open_episode_is_shown_up_to_now() -> None:
     assert around(EPISODE, NOW).end_ns == NOW
+
+
+async def test_the_cursor_stays_in_sight_when_the_terminal_shrinks() -> None:
+    app = opened()
+    async with app.run_test(size=LARGE) as pilot:
+        await shown(pilot, "read_await_seconds")
+        await pilot.press("end")
+        await pilot.resize_terminal(80, 16)
+        await until(pilot, lambda: "free_bytes" not in text(app) and "› " in text(app))
+        await shown(pilot, "≠ read_await_seconds")
