@@ -37,7 +37,7 @@ class EpisodeView(View):
         "The course of the metric under the cursor, with the episode marked below it and the expected level dashed. "
         "Shares say how much of the episode each part explains; they sum to 100 %. Beyond an alarm level a detector votes."
     )
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (22, "-tall")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (22, "-tall")]  # noqa: RUF012  # textual declares it without ClassVar
     AUTO_FOCUS: ClassVar[str | None] = "AttributionTree"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,backspace", "back", "Back", key_display="Esc"),
