@@ -17,7 +17,6 @@ from hostsight.files import delete
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
 from hostsight.timerange import TimeRange
-from ingest.frame import Frame
 from ingest.segment import SegmentName, SegmentReader, Ticks, list_segments
 from ingest.store import SAMPLES
 
@@ -65,7 +64,7 @@ class EmbeddedStore:
             reader = self._reader(name, growing=name == names[-1])
             if reader.frames:
                 start = floor_second(min(name.start_ns for name in names))
-                return TimeRange(start, max(start, _complete_until(reader.frames[-1])))
+                return TimeRange(start, max(start, reader.frames[-1].complete_until_ns))
         return None
 
     def channels(self, host: str) -> Sequence[Channel]:
@@ -163,11 +162,6 @@ class EmbeddedStore:
                 continue
             if ticks is not None:
                 yield _within(ticks, span)
-
-
-def _complete_until(frame: Frame) -> int:
-    second = floor_second(frame.last_ns)
-    return second if frame.partial else second + SECOND_NS
 
 
 def _within(ticks: Ticks, span: TimeRange) -> Ticks:

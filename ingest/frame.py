@@ -13,6 +13,8 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hostsight.clock import SECOND_NS, floor_second
+
 _MARKER = b"\xff\xff\xff\xff"
 _MAGIC = b"HSf1"
 _PREFIX = struct.Struct("<4si")
@@ -34,6 +36,12 @@ class Frame:
     first_ns: int
     last_ns: int
     partial: bool
+
+    @property
+    def complete_until_ns(self) -> int:
+        """The end of the newest second that holds nothing more: a batch is written after its second is over."""
+        second_ns = floor_second(self.last_ns)
+        return second_ns if self.partial else second_ns + SECOND_NS
 
 
 def seal(message: memoryview, first_ns: int, last_ns: int, *, partial: bool = False) -> bytes:
