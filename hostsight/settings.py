@@ -135,8 +135,12 @@ class DetectSettings(Section, frozen=True, kw_only=True):
     ] = 6
     open_of: Annotated[int, Meta(ge=1, description="see open_hits")] = 8
     open_extreme: Annotated[
-        int, Meta(ge=1, description="or when so many windows in a row are far beyond the tail")
-    ] = 3
+        int,
+        Meta(
+            ge=1,
+            description="or when so many windows in a row are far beyond the tail; one odd second makes three",
+        ),
+    ] = 5
     close_after: Annotated[
         Duration, Meta(description="an episode closes after so long without an anomalous window")
     ] = Duration(30)

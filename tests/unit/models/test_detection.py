@@ -66,3 +66,12 @@ def test_a_minute_of_load_is_one_episode_of_its_subsystem(name: str, seed: int) 
     assert 655 <= found[1].last_seen_ns / SECOND_NS <= 675
     assert {change.subsystem for change in found} == {subsystem}
     assert found[1].attribution[0].metric in load
+
+
+@pytest.mark.parametrize("seconds", [1, 2])
+def test_a_short_burst_that_training_never_saw_is_no_episode(seconds: int) -> None:
+    host, baseline = learnt(1)
+    load = {"busy_percent": 95.0, "write_bytes_per_s": 2e8, "faults_per_s": 2e5}
+    block = host.windows(300, start=500, load=load, during=(100, 100 + seconds))
+    assert baseline.score(block).extreme.sum() >= 2
+    assert changes(baseline, block) == []

@@ -14,7 +14,7 @@ from models.episode_state import EpisodeChange
 from models.episodes import EpisodeTracker
 from models.scored import Scored
 
-SETTINGS = DetectSettings()
+SETTINGS = DetectSettings(open_extreme=3)
 USUAL, ODD, WILD = 0.5, 5e-3, 1e-7
 """Tail probabilities: not anomalous, anomalous, far beyond the tail."""
 
