@@ -28,6 +28,7 @@ WHERE job = ?
 class HostStatus(msgspec.Struct, frozen=True, kw_only=True):
     """`progress` (0 to 1) is that of the warm-up while learning, and 1 afterwards.
 
+    windows: how many the running pipeline has done.
     newest_ns: end of the newest telemetry.  processed_to: end of the newest window that is done.  lag_seconds: how far
     that is behind the clock.
     """

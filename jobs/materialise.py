@@ -116,6 +116,7 @@ class HostPipeline:
         self._catalogue = _Catalogue(host, tools)
         self._position_ns: int | None = None
         self._available_ns: int | None = None
+        self._done = 0
 
     @property
     def problem(self) -> str | None:
@@ -176,6 +177,7 @@ class HostPipeline:
         self._learning.windows += len(increment.ends)
         self._commit(increment, judgement, now_ns)
         self._position_ns = span.end_ns
+        self._done += len(increment.ends)
         return len(increment.ends)
 
     def _quiet(self, increment: Increment) -> list[TimeRange]:
@@ -218,7 +220,7 @@ class HostPipeline:
             host=self._host,
             position_ns=self._position_ns,
             available_ns=self._available_ns,
-            windows=self._learning.windows,
+            windows=self._done,
             progress=1.0 if self._detection.live else self._learning.progress,
             activity=self._activity(),
         )

@@ -16,7 +16,10 @@ STALE_SECONDS = 10.0
 
 
 class HostProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far one host's telemetry has come; times in nanoseconds since the epoch."""
+    """How far one host's telemetry has come; times in nanoseconds since the epoch.
+
+    windows: how many were done since the pipeline started.  progress: of the warm-up, 0 to 1.
+    """
 
     host: str
     position_ns: int | None = None
