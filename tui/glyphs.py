@@ -30,6 +30,7 @@ WARNING = Mark("▲", "warning", "$text-warning")
 CRITICAL = Mark("■", "critical", "bold $text-error")
 LEARNING = Mark("◌", "learning", "$text-accent")
 NO_DATA = Mark("○", "no data", MUTED)
+STALE = Mark("○", "stale", MUTED)
 LIVE = Mark("●", "LIVE", "$text-success")
 PAUSED = Mark("‖", "PAUSED", "bold $text-warning")
 

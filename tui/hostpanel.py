@@ -14,9 +14,11 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
 
+from hostsight.clock import SECOND_NS
 from hostsight.timerange import TimeRange
 from tui import spark
-from tui.glyphs import CRITICAL, LEARNING, MUTED, NO_DATA, NORMAL, RANKS, WARNING, Mark, severity
+from tui.glyphs import CRITICAL, LEARNING, MUTED, NO_DATA, NORMAL, RANKS, STALE, WARNING, Mark, severity
+from tui.header import STALE_SECONDS
 from tui.quantity import quantity
 from tui.source import Episode, Headline, HostStatus
 from tui.text import clean, fit
@@ -68,6 +70,12 @@ class HostPanel(Widget, can_focus=True):
         self.status, self.headlines, self.episodes, self.span = status, headlines, episodes, span
         self.refresh(layout=grown)
 
+    @property
+    def stale(self) -> bool:
+        """Whether the newest data is older than it should be at the end of what is shown."""
+        newest_ns = self.status.newest_ns
+        return newest_ns is None or self.span.end_ns - newest_ns > STALE_SECONDS * SECOND_NS
+
     def set_scale(self, scale: int) -> None:
         if scale != self.scale:
             self.scale = scale
@@ -93,6 +101,8 @@ class HostPanel(Widget, can_focus=True):
             return severity(worst)
         if not any(map(math.isfinite, headline.series.values)):
             return NO_DATA
+        if self.stale:
+            return STALE
         return LEARNING if self.status.phase == "learning" else NORMAL
 
     def action_open(self) -> None:

@@ -54,6 +54,13 @@ async def test_live_and_the_age_of_data_are_always_shown() -> None:
         await shown(pilot, "Episodes", "● LIVE", "data 1 min 15 s old")
 
 
+async def test_data_that_no_longer_comes_is_stale_not_normal() -> None:
+    app = console(FakeSource(hosts=(replace(HOST, newest_ns=NOW - 75 * SECOND_NS),), rows=()))
+    async with app.run_test(size=SMALL) as pilot:
+        screen = await shown(pilot, "○ stale")
+        assert "normal" not in screen
+
+
 async def test_pausing_keeps_the_range_while_time_goes_on() -> None:
     source = FakeSource()
     app = console(source)
@@ -62,7 +69,6 @@ async def test_pausing_keeps_the_range_while_time_goes_on() -> None:
         await pilot.press("f")
         await shown(pilot, "‖ PAUSED", "f Follow")
         app.clock.sleep(60)
-        app.screen.post_message  # noqa: B018
         count = len(source.spans)
         app.beat()
         await shown(pilot, "data 1 min 1 s old")
