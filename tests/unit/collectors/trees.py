@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import os
 import re
 import tarfile
 from collections.abc import Mapping
@@ -55,7 +56,7 @@ class Trees:
         target = self.folder / name
         if not target.is_dir():
             with tarfile.open(self.source / f"{name}.tgz") as archive:
-                archive.extractall(target, _wanted(archive), filter=_lenient)
+                _unpack(archive, target)
         return target / inside
 
     def ttar(self, name: str, inside: str = "") -> Path:
@@ -83,16 +84,21 @@ class Trees:
         return self.ttar("prometheus-procfs", "fixtures")
 
 
-def _wanted(archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
-    return [member for member in archive if _NEEDED.search(member.name)]
-
-
-def _lenient(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
-    """Links that lead out of the tree are left out."""
-    try:
-        return tarfile.data_filter(member, path)
-    except tarfile.FilterError:
-        return None
+def _unpack(archive: tarfile.TarFile, target: Path) -> None:
+    """What is needed of it: files, folders, and links that stay in the tree."""
+    for member in archive:
+        path = target / member.name
+        if not _NEEDED.search(member.name):
+            continue
+        if member.isdir():
+            path.mkdir(parents=True, exist_ok=True)
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not member.issym():
+            content = archive.extractfile(member)
+            path.write_bytes(content.read() if content else b"")
+        elif Path(os.path.normpath(path.parent / member.linkname)).is_relative_to(target):
+            path.symlink_to(member.linkname)
 
 
 def _unpack_text(source: Path, target: Path) -> None:
