@@ -60,7 +60,7 @@ def test_a_full_disk_stops_collection_with_words_and_it_resumes_by_itself(tmp_pa
 
 def test_a_read_only_data_folder_is_refused_in_one_sentence(tmp_path: Path) -> None:
     script = (
-        'mount -t tmpfs -o size=1m tmpfs "$0"; mount -o remount,ro "$0"\n'
+        'mount -t tmpfs -o size=1m,ro tmpfs "$0"\n'
         'for name in agent serve "up --no-tui"; do "$1" -m cli.main --data "$0/data" $name && exit 9; done; exit 0'
     )
     done = in_namespace(script, str(tmp_path), sys.executable)
