@@ -148,7 +148,10 @@ class DetectSettings(Section, frozen=True, kw_only=True):
         Duration, Meta(description="a new episode within this of a closed one continues it")
     ] = Duration(120)
     accept_after: Annotated[
-        Duration, Meta(description="an episode this long is taken as the new normal at the next refit")
+        Duration,
+        Meta(
+            description="an episode this long is taken as the new normal at the next refit; while the model is younger, one as long as what it was learnt from"
+        ),
     ] = Duration(6 * 3600)
 
 

@@ -17,6 +17,8 @@ from models.episode_state import EpisodeChange
 
 _SHORT_NS = 120 * SECOND_NS
 _HABIT = 4
+_YOUNG_NS = 600 * SECOND_NS
+"""No episode shorter than this is taken for the new normal, however young the model."""
 
 _Row = TypeVar("_Row", bound=msgspec.Struct)
 
@@ -208,22 +210,30 @@ def quarantined(
 ) -> list[TimeRange]:
     """What a refit must not learn from: the host's episodes, with the windows that led to them.
 
-    Two kinds are learnt all the same, or they would alarm for ever: an episode that has lasted `accept_after` is how this
-    host behaves now, and short ones that keep coming back with the same main channel are a habit of it.
+    Two kinds are learnt all the same, or they would alarm for ever. One that has lasted `accept_after` is how this host
+    behaves now; against a young model it need last only as long as that model's own data, which are as likely to be the
+    exception. And short ones that keep coming back with the same main channel are a habit of the host.
     """
     lead_ns = settings.detect.open_of * settings.window.stride.ns + settings.window.length.ns
+    known_ns = _known_ns(connection, host)
     episodes = list_episodes(connection, host=host)
     habits = Counter(_main(episode) for episode in episodes if _is_short(episode))
-    return [
-        TimeRange(episode.opened_ns - lead_ns, max(episode.opened_ns, _end_ns(episode, now_ns)))
-        for episode in episodes
-        if _end_ns(episode, now_ns) - episode.opened_ns < settings.detect.accept_after.ns
-        and not (_is_short(episode) and habits[_main(episode)] >= _HABIT)
-    ]
+    found = []
+    for episode in episodes:
+        end_ns = now_ns if episode.state == "open" else episode.last_seen_ns
+        patience_ns = max(_YOUNG_NS, known_ns.get(episode.model, 0))
+        accepted = end_ns - episode.opened_ns >= min(settings.detect.accept_after.ns, patience_ns)
+        if not accepted and not (_is_short(episode) and habits[_main(episode)] >= _HABIT):
+            found.append(TimeRange(episode.opened_ns - lead_ns, max(episode.opened_ns, end_ns)))
+    return found
 
 
-def _end_ns(episode: Episode, now_ns: int) -> int:
-    return now_ns if episode.state == "open" else episode.last_seen_ns
+def _known_ns(connection: sqlite3.Connection, host: str) -> dict[str, int]:
+    """How long a time each model of the host was learnt from."""
+    rows = connection.execute(
+        "SELECT model, trained_to_ns - trained_from_ns AS known_ns FROM models WHERE host = ?", (host,)
+    )
+    return {row["model"]: row["known_ns"] for row in rows}
 
 
 def _main(episode: Episode) -> tuple[str, str, str]:

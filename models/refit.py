@@ -42,10 +42,11 @@ class Refit:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """Healthy windows, thinned; quarantined: how many were left out."""
+    """Healthy windows, thinned, out of all that end in `span`; quarantined: how many were left out."""
 
     block: WindowBlock
-    quarantined: int
+    span: TimeRange
+    quarantined: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def read_training(
         healthy = ~_inside(block, quarantine)
         left_out += int((~healthy).sum())
         blocks.append(select_rows(block, healthy))
-    return Training(concatenate(blocks), left_out)
+    return Training(concatenate(blocks), span, left_out)
 
 
 def _inside(block: WindowBlock, spans: Sequence[TimeRange]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -100,7 +101,7 @@ def refit(store: ModelStore, host: str, training: Training, learner: Learner, re
     name = store.save(
         host,
         baseline,
-        trained=TimeRange(int(block.ends[0]) - learner.window.length.ns, int(block.ends[-1])),
+        trained=training.span,
         reason=reason,
         state="live" if promoted else "rejected",
     )

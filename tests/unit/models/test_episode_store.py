@@ -34,7 +34,8 @@ LEAD = 11
 def connection(data: DataFolder) -> Iterator[sqlite3.Connection]:
     connection = open_state(data.state_db)
     connection.execute(
-        "INSERT INTO models VALUES ('m1', 'gpu01', 'live', 1, 0, 1, 178, 20, 20, 'test')",
+        "INSERT INTO models VALUES ('m1', 'gpu01', 'live', 1, 0, ?, 178, 20, 20, 'test')",
+        (86_400 * SECOND_NS,),
     )
     yield connection
     connection.close()
@@ -149,6 +150,14 @@ def test_what_has_lasted_six_hours_is_the_new_normal(connection: sqlite3.Connect
     apply_changes(connection, [change(100, 150)], now_ns=0)
     assert spans(connection, now=100 + 6 * 3600 - 1) == [(100 - LEAD, 100 + 6 * 3600 - 1)]
     assert spans(connection, now=100 + 6 * 3600) == []
+
+
+@pytest.mark.parametrize(("trained", "patience"), [(180, 600), (3600, 3600), (86_400, 6 * 3600)])
+def test_a_young_model_is_doubted_sooner(connection: sqlite3.Connection, trained: int, patience: int) -> None:
+    connection.execute("UPDATE models SET trained_to_ns = ?", (trained * SECOND_NS,))
+    apply_changes(connection, [change(100, 150)], now_ns=0)
+    assert len(spans(connection, now=100 + patience - 1)) == 1
+    assert spans(connection, now=100 + patience) == []
 
 
 def test_short_episodes_that_keep_coming_back_are_learnt(connection: sqlite3.Connection) -> None:

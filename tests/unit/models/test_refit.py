@@ -48,6 +48,10 @@ class Reader:
         )
 
 
+def training(block: WindowBlock) -> Training:
+    return Training(block, TimeRange(int(block.ends[0]) - 3 * SECOND_NS, int(block.ends[-1])))
+
+
 def learner(simulated: SimulatedHost, train_windows: int = 20_000) -> Learner:
     return Learner(simulated.channels, DetectSettings(train_windows=train_windows), WindowSettings())
 
@@ -62,27 +66,27 @@ def store(data: DataFolder, clock: FakeClock) -> Iterator[ModelStore]:
 def test_training_is_read_in_parts_and_equals_what_was_there(simulated: SimulatedHost) -> None:
     block = simulated.windows(1500)
     reader = Reader(block)
-    training = read_training(reader, ALL, [], learner(simulated))
-    assert np.array_equal(training.block.ends, block.ends)
-    assert np.array_equal(training.block.values, block.values)
+    found = read_training(reader, ALL, [], learner(simulated))
+    assert np.array_equal(found.block.ends, block.ends)
+    assert np.array_equal(found.block.values, block.values)
     assert reader.longest <= 600
 
 
 def test_quarantined_windows_are_left_out_and_counted(simulated: SimulatedHost) -> None:
     sick = TimeRange(100 * SECOND_NS, 200 * SECOND_NS)
-    training = read_training(Reader(simulated.windows(300)), ALL, [sick], learner(simulated))
-    assert training.quarantined == 100
-    assert len(training.block.ends) == 298 - 100
-    assert not ((training.block.ends > sick.start_ns) & (training.block.ends <= sick.end_ns)).any()
+    found = read_training(Reader(simulated.windows(300)), ALL, [sick], learner(simulated))
+    assert found.quarantined == 100
+    assert len(found.block.ends) == 298 - 100
+    assert not ((found.block.ends > sick.start_ns) & (found.block.ends <= sick.end_ns)).any()
 
 
 def test_long_histories_are_thinned_evenly(simulated: SimulatedHost) -> None:
-    training = read_training(Reader(simulated.windows(1500)), ALL, [], learner(simulated, 500))
-    assert set(np.diff(training.block.ends).tolist()) == {4 * SECOND_NS}
+    found = read_training(Reader(simulated.windows(1500)), ALL, [], learner(simulated, 500))
+    assert set(np.diff(found.block.ends).tolist()) == {4 * SECOND_NS}
 
 
 def test_the_first_model_goes_live(store: ModelStore, simulated: SimulatedHost) -> None:
-    result = refit(store, "sim", Training(simulated.windows(180), 0), learner(simulated), "warm-up")
+    result = refit(store, "sim", training(simulated.windows(180)), learner(simulated), "warm-up")
     assert result.promoted
     assert result.live_flagged is None
     assert store.live("sim") == result.model
@@ -91,8 +95,8 @@ def test_the_first_model_goes_live(store: ModelStore, simulated: SimulatedHost) 
 
 
 def test_a_refit_on_more_of_the_same_is_promoted(store: ModelStore, simulated: SimulatedHost) -> None:
-    refit(store, "sim", Training(simulated.windows(180), 0), learner(simulated), "warm-up")
-    result = refit(store, "sim", Training(simulated.windows(360), 0), learner(simulated), "growth")
+    refit(store, "sim", training(simulated.windows(180)), learner(simulated), "warm-up")
+    result = refit(store, "sim", training(simulated.windows(360)), learner(simulated), "growth")
     assert result.promoted
     assert store.live("sim") == result.model
 
@@ -102,9 +106,9 @@ def test_a_model_that_flags_more_of_the_newest_windows_is_kept_as_rejected(
 ) -> None:
     busy = {"busy_percent": 60.0, "write_bytes_per_s": 1e8, "rx_bytes_per_s": 1e8}
     wide = simulated.windows(600, load=busy, during=(0, 600))
-    first = refit(store, "sim", Training(wide, 0), learner(simulated), "warm-up")
+    first = refit(store, "sim", training(wide), learner(simulated), "warm-up")
     quiet_then_busy = simulated.windows(600, start=600, load=busy, during=(545, 600))
-    result = refit(store, "sim", Training(quiet_then_busy, 0), learner(simulated), "nightly")
+    result = refit(store, "sim", training(quiet_then_busy), learner(simulated), "nightly")
     assert result.flagged > 0.8
     assert result.live_flagged is not None
     assert result.live_flagged < 0.2
@@ -115,9 +119,9 @@ def test_a_model_that_flags_more_of_the_newest_windows_is_kept_as_rejected(
 def test_a_live_model_that_cannot_be_used_does_not_block_a_refit(
     store: ModelStore, simulated: SimulatedHost, data: DataFolder
 ) -> None:
-    first = refit(store, "sim", Training(simulated.windows(180), 0), learner(simulated), "warm-up")
+    first = refit(store, "sim", training(simulated.windows(180)), learner(simulated), "warm-up")
     (data.models / first.model / "arrays.npz").write_bytes(b"garbage")
-    second = refit(store, "sim", Training(simulated.windows(180), 0), learner(simulated), "refit")
+    second = refit(store, "sim", training(simulated.windows(180)), learner(simulated), "refit")
     assert second.promoted
     assert store.live("sim") == second.model
 
@@ -125,8 +129,8 @@ def test_a_live_model_that_cannot_be_used_does_not_block_a_refit(
 def test_too_little_to_learn_from_leaves_nothing_behind(
     store: ModelStore, simulated: SimulatedHost, data: DataFolder
 ) -> None:
-    training = read_training(Reader(simulated.windows(300)), ALL, [ALL], learner(simulated))
+    found = read_training(Reader(simulated.windows(300)), ALL, [ALL], learner(simulated))
     with pytest.raises(ModelError, match="0 windows"):
-        refit(store, "sim", training, learner(simulated), "refit")
+        refit(store, "sim", found, learner(simulated), "refit")
     assert store.list() == []
     assert list(data.models.iterdir()) == []
