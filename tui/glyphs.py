@@ -25,10 +25,10 @@ MUTED = "$foreground 55%"
 """For what is read second. `$text-muted` is for style sheets: in content it comes out bright."""
 
 NORMAL = Mark("●", "normal", "$text-success")
-INFO = Mark("◆", "info", "$text-accent")
+INFO = Mark("◆", "info", "$text-primary")
 WARNING = Mark("▲", "warning", "$text-warning")
 CRITICAL = Mark("■", "critical", "bold $text-error")
-LEARNING = Mark("◌", "learning", "$text-accent")
+LEARNING = Mark("◌", "learning", "$text-primary")
 NO_DATA = Mark("○", "no data", MUTED)
 STALE = Mark("○", "stale", MUTED)
 LIVE = Mark("●", "LIVE", "$text-success")
