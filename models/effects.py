@@ -32,47 +32,57 @@ EFFECTS: Mapping[str, Effect] = {
     "B": Effect(256e6, 0.1),
     "B/s": Effect(10e6, 0.5),
     "s": Effect(0.01, 0.5),
-    "s/s": Effect(0.5, 0.5),
+    "s/s": Effect(0.3, 0.3),
     "Hz": Effect(200e6, 0.1),
     "°C": Effect(8.0, 0.1),
     "W": Effect(20.0, 0.2),
     "V": Effect(0.1, 0.1),
+    "A": Effect(2.0, 0.2),
+    "rpm": Effect(1_000, 0.2),
+    "lanes": Effect(1.0, 0.0),
+    "transfers/s": Effect(1e9, 0.1),
+    "pages": Effect(64, 0.1),
     "pages/s": Effect(5_000, 0.5),
     "events/s": Effect(2_000, 0.5),
     "interrupts/s": Effect(5_000, 0.5),
     "switches/s": Effect(5_000, 0.5),
+    "forks/s": Effect(200, 0.5),
+    "packets": Effect(100, 0.5),
     "packets/s": Effect(5_000, 0.5),
     "segments/s": Effect(5_000, 0.5),
+    "requests": Effect(16, 0.5),
     "requests/s": Effect(200, 0.5),
     "errors/s": Effect(5.0, 1.0),
     "drops/s": Effect(5.0, 1.0),
+    "retransmits/s": Effect(20.0, 1.0),
     "stalls/s": Effect(100, 1.0),
     "sockets": Effect(100, 0.5),
     "connections": Effect(100, 0.5),
+    "descriptors": Effect(1_000, 0.5),
+    "tasks": Effect(8.0, 0.5),
     "1": Effect(4.0, 0.5),
     "1/s": Effect(2_000, 0.5),
 }
 """Unit -> effect. Adding a unit is a line here; one that is not here takes the default of its form."""
 
 METRICS: tuple[tuple[re.Pattern[str], Effect], ...] = (
-    (re.compile("out_of_memory_kills"), Effect(0.3, 1.0)),
+    (re.compile("out_of_memory|machine_check|uncorrect"), Effect(0.3, 1.0)),
     (re.compile("^(compaction|huge|migration)_"), Effect(2_000, 0.5)),
-    (re.compile("page_faults"), Effect(20_000, 0.5)),
-    (re.compile("retransmi|timeouts|resets|out_of_order"), Effect(20.0, 1.0)),
-    (
-        re.compile("errors?_|dropped|drops|failures|failed|overflow|aborts|allocation_stalls|throttles"),
-        Effect(5.0, 1.0),
-    ),
+    (re.compile("page_faults_per"), Effect(20_000, 0.5)),
+    (re.compile("throttle"), Effect(5.0, 1.0)),
 )
 """Rates whose name says more than their unit does; the first match holds."""
 
+_STATE = Effect(0.5, 0.0)
 _AMOUNT = Effect(4.0, 0.5)
 _RATE = Effect(1_000, 0.5)
 _SHARE_OF_MEMORY = 0.05
 
 
 def effect(channel: Channel) -> Effect:
-    """What is set down for the channel's metric, or else for its unit."""
+    """What is set down for the channel's metric, or else for its unit; a state matters as soon as it is another."""
+    if channel.kind == "state":
+        return _STATE
     rate = channel.unit.endswith("/s")
     named = (known for pattern, known in METRICS if rate and pattern.search(channel.metric))
     return next(named, None) or EFFECTS.get(channel.unit) or (_RATE if rate else _AMOUNT)

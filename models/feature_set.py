@@ -21,6 +21,6 @@ def feature_set(window: WindowSettings) -> str:
 
 def _statements() -> list[tuple[str, str]]:
     package = files("sql")
-    own = [package.joinpath("panes.sql"), package.joinpath("windows.sql")]
+    own = [package.joinpath(name) for name in ("panes.sql", "derive.sql", "windows.sql")]
     derived = [file for file in package.joinpath("derived").iterdir() if file.name.endswith(".sql")]
     return sorted((file.name, file.read_text("utf-8")) for file in (*own, *derived) if file.is_file())

@@ -49,7 +49,7 @@ BEHAVIOURS = (
     Behaviour("memory", "host", "faults_per_s", "events/s", 400.0, 200.0, burst=800.0),
     Behaviour("network", "eth0", "rx_bytes_per_s", "B/s", 2e3, 2e3, burst=5e4),
     Behaviour("network", "eth0", "tx_bytes_per_s", "B/s", 1e3, 1e3, burst=3e4),
-    Behaviour("network", "host", "tcp_retransmitted_segments_per_s", "segments/s", 0.0, 0.0),
+    Behaviour("network", "host", "tcp_retransmitted_segments_per_s", "retransmits/s", 0.0, 0.0),
     Behaviour("storage", "vda", "write_bytes_per_s", "B/s", 3e4, 6e4, burst=4e5),
     Behaviour("storage", "vda", "utilisation_percent", "%", 0.5, 0.5, burst=4.0, ceiling=100.0),
     Behaviour("storage", "vda", "write_await_seconds", "s", 0.001, 0.0005, burst=0.001),
