@@ -17,8 +17,10 @@ from hostsight.files import delete
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
 from hostsight.timerange import TimeRange
+from ingest.influx.position import unsent_from
 from ingest.segment import SegmentName, SegmentReader, Ticks, list_segments
 from ingest.store import SAMPLES
+from migrations import open_state
 
 _Number = TypeVar("_Number", bound=np.generic)
 _READERS = 32
@@ -39,6 +41,7 @@ class EmbeddedStore:
 
     def __init__(self, data: DataFolder, settings: Settings) -> None:
         self._folder = data.spool
+        self._state_db = data.state_db
         self._overlap_ns = max(2 * settings.spool.segment.ns, 600 * SECOND_NS)
         self._names: list[SegmentName] = []
         self._readers: OrderedDict[SegmentName, SegmentReader] = OrderedDict()
@@ -86,17 +89,29 @@ class EmbeddedStore:
     def release(self, host: str, done_ns: int) -> int:
         """Delete segments whose samples the pipeline has had, all before `done_ns`; returns how many.
 
-        Ten minutes stay, so does what is damaged, and all while the clock is behind `done_ns`: it was set back.
-        Raises StorageError.
+        Ten minutes stay, so does what is damaged or still to be sent to InfluxDB, and all while the clock is behind
+        `done_ns`: it was set back. Raises StorageError.
         """
         stored = self.span(host)
         if stored is None or stored.end_ns < done_ns:
             return 0
         released = 0
+        unsent = self._unsent_from(host)
         for name in self._list(host)[:-1]:
+            if unsent is not None and name.number >= unsent:
+                break
             if name.start_ns < done_ns - _KEPT_NS and self._is_read(name, done_ns - _KEPT_NS):
                 released += delete(self._folder / str(name)) > 0
         return released
+
+    def _unsent_from(self, host: str) -> int | None:
+        if not self._state_db.exists():
+            return None
+        connection = open_state(self._state_db, read_only=True)
+        try:
+            return unsent_from(connection, host)
+        finally:
+            connection.close()
 
     def _is_read(self, name: SegmentName, before_ns: int) -> bool:
         frames = self._reader(name, growing=False).frames

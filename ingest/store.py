@@ -48,3 +48,7 @@ class Store(Protocol):
     def export(self, host: str, span: TimeRange) -> pa.Table:
         """All samples of `host` in `span`, as SAMPLES. `span` is aligned to whole seconds."""
         ...
+
+    def release(self, host: str, done_ns: int) -> int:
+        """Free what holds only samples that the pipeline has had, all before `done_ns`; how many pieces that were."""
+        ...

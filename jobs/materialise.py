@@ -41,6 +41,9 @@ CHUNK_NS = 60 * SECOND_NS
 SEEN_EVERY_NS = 60 * SECOND_NS
 """How often the channels' `last_seen` moves on."""
 
+RELEASE_EVERY_NS = 60 * SECOND_NS
+"""How often the store may free what is done."""
+
 BEHIND_NS = 10 * SECOND_NS
 _ENDS = pa.schema([FEATURES.field("channel_id"), FEATURES.field("window_end")])
 _BOTH: tuple[Kind, ...] = ("samples", "features")
@@ -178,6 +181,8 @@ class HostPipeline:
         self._commit(increment, judgement, now_ns)
         self._position_ns = span.end_ns
         self._done += len(increment.ends)
+        if span.start_ns // RELEASE_EVERY_NS != span.end_ns // RELEASE_EVERY_NS:
+            self._tools.store.release(self._host, span.end_ns)
         return len(increment.ends)
 
     def _quiet(self, increment: Increment) -> list[TimeRange]:

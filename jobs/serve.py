@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import logging
-import signal
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from types import FrameType
 
 from apscheduler.executors.pool import BasePoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -17,7 +13,6 @@ from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
 from hostsight.clock import SECOND_NS, Clock, SystemClock
-from hostsight.errors import UsageError
 from hostsight.files import locked
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
@@ -30,6 +25,7 @@ from jobs.nightly import ask_nightly
 from jobs.refit_job import RefitJob
 from jobs.runs import mark_lost
 from jobs.schedule import COMPACT, MATERIALISE, REFIT, RETAIN, Schedule, schedules
+from jobs.stopping import stopping_on_signals
 from jobs.watermarks import positions
 from migrations import open_state
 
@@ -46,20 +42,20 @@ def run_serve(
     settings: Settings,
     data: DataFolder,
     *,
-    store: str = EmbeddedStore.name,
     seconds: float | None = None,
     stop: threading.Event | None = None,
 ) -> None:
     """Run the jobs until SIGTERM, SIGINT or `stop`, or for `seconds`.
 
-    Raises LockedError where another pipeline holds the folder, StorageError where it may not be written.
+    Raises LockedError where another pipeline holds the folder, StorageError where it may not be written, SettingsError where
+    the store's settings cannot be.
     """
     stop = stop or threading.Event()
     clock = SystemClock()
     data.create()
-    with locked(data.run / "serve.lock", "a pipeline (`hostsight serve`)"), _stopping_on_signals(stop):
+    with locked(data.run / "serve.lock", "a pipeline (`hostsight serve`)"), stopping_on_signals(stop):
         _recover(data)
-        pipeline = Pipeline(settings, data, open_store(store, settings, data), clock, stop)
+        pipeline = Pipeline(settings, data, open_store(settings, data), clock, stop)
         pipeline.start()
         try:
             watch(pipeline, clock, stop, seconds)
@@ -68,11 +64,13 @@ def run_serve(
             pipeline.shut_down()
 
 
-def open_store(name: str, settings: Settings, data: DataFolder) -> Store:
-    """Raises UsageError for a store that is not known."""
-    if name != EmbeddedStore.name:
-        raise UsageError(f"'{name}' is no store; the one there is is '{EmbeddedStore.name}'")
-    return EmbeddedStore(data, settings)
+def open_store(settings: Settings, data: DataFolder) -> Store:
+    """The store that [store] kind names. Raises SettingsError where its settings cannot be."""
+    if settings.store.kind == EmbeddedStore.name:
+        return EmbeddedStore(data, settings)
+    from ingest.influx.store import InfluxStore
+
+    return InfluxStore(data, settings, SystemClock())
 
 
 def _recover(data: DataFolder) -> None:
@@ -169,21 +167,3 @@ def watch(pipeline: Pipeline, clock: Clock, stop: threading.Event, seconds: floa
         if abs(step_ns) > CLOCK_STEP_SECONDS * SECOND_NS:
             offset_ns += step_ns
             pipeline.run_all_now()
-
-
-@contextmanager
-def _stopping_on_signals(stop: threading.Event) -> Iterator[None]:
-    """SIGTERM and SIGINT set `stop`; outside the main thread signals are somebody else's."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-
-    before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

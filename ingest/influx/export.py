@@ -15,11 +15,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hostsight.channel import SUBSYSTEMS, channel_id
-from hostsight.clock import SECOND_NS, iso
+from hostsight.clock import SECOND_NS
 from hostsight.timerange import TimeRange
 from ingest.influx.answer import blocks
 from ingest.influx.client import InfluxClient
-from ingest.influx.names import TICKS, flux_string, quote_name, unquote_name
+from ingest.influx.names import TICKS, flux_string, flux_time, quote_name, unquote_name
 from ingest.store import SAMPLES
 
 PIECE_NS = 3600 * SECOND_NS
@@ -93,11 +93,6 @@ def pivoted(bucket: str, host: str, span: TimeRange, measurements: tuple[str, ..
         ' |> drop(columns: ["_start", "_stop", "host"])'
         ' |> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")'
     )
-
-
-def flux_time(ns: int) -> str:
-    """A time literal to the nanosecond."""
-    return f"{(iso(ns) or '')[:19]}.{ns % SECOND_NS:09d}Z"
 
 
 def _fields(rows: pa.Table) -> list[str]:

@@ -1,4 +1,4 @@
-"""Names in InfluxDB: hostsight's own measurements, and text that is safe in line protocol and in Flux.
+"""Names and times in InfluxDB: hostsight's own measurements, and text that is safe in line protocol and in Flux.
 
 Line protocol has no way to write a newline, a trailing backslash, an empty tag or bytes that are not UTF-8. Names that
 hold such a thing, or a `%`, are percent-encoded where they need it, as is the underscore of a reserved name; all others
@@ -9,7 +9,10 @@ https://docs.influxdata.com/influxdb/v2/reference/syntax/line-protocol/
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from urllib.parse import unquote
+
+from hostsight.clock import SECOND_NS, iso
 
 TICKS = "hostsight_ticks"
 """Tag `host`; field `dt`: the length of the tick in seconds."""
@@ -52,3 +55,15 @@ def flux_string(text: str) -> str:
     """`text` as a string literal in Flux; there a `${` would be evaluated."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
     return '"' + escaped.replace("${", "\\${") + '"'
+
+
+def flux_time(ns: int) -> str:
+    """A time literal to the nanosecond."""
+    return f"{(iso(ns) or '')[:19]}.{ns % SECOND_NS:09d}Z"
+
+
+def parse_stamp_ns(text: str) -> int:
+    """Nanoseconds since the epoch of a time in an answer, such as `2026-01-31T12:00:00.123456789Z`."""
+    whole, _, fraction = text.removesuffix("Z").partition(".")
+    seconds = int(datetime.fromisoformat(f"{whole}+00:00").timestamp())
+    return seconds * SECOND_NS + int(fraction.ljust(9, "0"))

@@ -15,8 +15,10 @@ from hostsight.folders import DataFolder
 from hostsight.settings import Duration, Settings, Size, SpoolSettings
 from hostsight.timerange import TimeRange
 from ingest.embedded import EmbeddedStore
+from ingest.influx.position import Position, Positions
 from ingest.segment import list_segments
 from ingest.store import SAMPLES
+from migrations import open_state
 from tests.unit.storage.makers import (
     HOST,
     T0,
@@ -214,6 +216,17 @@ def test_a_damaged_segment_is_not_released(data: DataFolder, store: EmbeddedStor
     flip(reader.path, reader.frames[0].offset + 300)
     assert store.release(HOST, span(0, 1171).end_ns) == 9
     assert list_segments(data.spool)[0].number == 3
+
+
+def test_a_segment_that_influxdb_still_lacks_is_not_released(data: DataFolder, store: EmbeddedStore) -> None:
+    spool = writer(data)
+    for at in range(0, 1800, 30):
+        second(spool, at)
+    connection = open_state(data.state_db)
+    Positions(connection, "a server").put(Position(HOST, segment=4), 0)
+    connection.close()
+    assert store.release(HOST, span(0, 1500).end_ns) == 3
+    assert list_segments(data.spool)[0].number == 4
 
 
 def test_many_segments_are_read_in_order(data: DataFolder, store: EmbeddedStore) -> None:

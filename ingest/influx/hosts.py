@@ -1,0 +1,35 @@
+"""Which hosts have telemetry in a bucket, from when, and up to when it is complete."""
+
+from __future__ import annotations
+
+from hostsight.clock import SECOND_NS
+from ingest.influx.client import InfluxClient
+from ingest.influx.names import (
+    PROGRESS,
+    TICKS,
+    flux_string,
+    flux_time,
+    parse_stamp_ns,
+    quote_name,
+    unquote_name,
+)
+
+
+def read_progress(client: InfluxClient, since_ns: int) -> dict[str, int]:
+    """By host, up to when everything is in, as its drain has said since `since_ns`. Raises as `InfluxClient.rows` does."""
+    rows = client.rows(
+        f"from(bucket: {flux_string(client.settings.bucket)}) |> range(start: {flux_time(since_ns)})"
+        f' |> filter(fn: (r) => r._measurement == {flux_string(PROGRESS)} and r._field == "until")'
+        ' |> max() |> keep(columns: ["host", "_value"])'
+    )
+    return {unquote_name(row["host"]): round(float(row["_value"])) * SECOND_NS for row in rows}
+
+
+def first_stamp(client: InfluxClient, host: str) -> int | None:
+    """The oldest tick of a host that the bucket still has, in ns; None where there is none."""
+    rows = client.rows(
+        f"from(bucket: {flux_string(client.settings.bucket)}) |> range(start: 0)"
+        f" |> filter(fn: (r) => r._measurement == {flux_string(TICKS)} and r.host == {flux_string(quote_name(host))})"
+        ' |> first() |> keep(columns: ["_time"])'
+    )
+    return min((parse_stamp_ns(row["_time"]) for row in rows), default=None)
