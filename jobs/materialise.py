@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from hostsight.channel import Channel
 from hostsight.clock import SECOND_NS
+from hostsight.errors import HostsightError
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
 from hostsight.timerange import TimeRange, format_duration
@@ -63,11 +64,20 @@ class Materialiser:
         self._hosts: dict[str, HostPipeline] = {}
 
     def run(self, now_ns: int) -> int:
-        """Do all complete windows since the watermarks; returns how many there were.
+        """Do complete windows since the watermarks, a chunk a host at most; returns how many there were.
 
-        Raises StorageError, FullError and whatever the store raises; nothing is lost by it, and the next run carries on.
+        What fails for one host is raised once the others had their turn: StorageError, FullError and whatever the store
+        raises. Nothing is lost by it, and the next run carries on.
         """
-        return sum(self._run_host(host, now_ns) for host in self._store.hosts())
+        windows, failure = 0, None
+        for host in self._store.hosts():
+            try:
+                windows += self._run_host(host, now_ns)
+            except (HostsightError, sqlite3.Error) as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        return windows
 
     def _run_host(self, host: str, now_ns: int) -> int:
         pipeline = self._hosts.get(host) or HostPipeline(host, self._tools)

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hostsight.clock import SECOND_NS
-from hostsight.errors import StorageError
+from hostsight.errors import CorruptError, StorageError
 from hostsight.folders import DataFolder
 from hostsight.settings import DetectSettings, Duration, JobSettings, Settings
 from hostsight.timerange import TimeRange
@@ -183,6 +183,18 @@ def test_windows_wait_for_late_samples(write: Write, make: Make, data: DataFolde
     assert ends(data) == [1, 2, 3]
     one.run(at(7))
     assert ends(data) == [1, 2, 3, 4, 5]
+
+
+def test_a_host_that_fails_does_not_hold_up_the_others(
+    write: Write, make: Make, state: sqlite3.Connection
+) -> None:
+    state.execute("INSERT INTO trackers VALUES ('h1', 'no JSON')")
+    write(0, 4)
+    write(0, 4, host="h2")
+    with pytest.raises(CorruptError, match="tracker of host h1"):
+        make().run(at(4.1))
+
+    assert position(state, MATERIALISE, "h2") == at(4)
 
 
 def test_a_clock_set_back_by_an_hour_stalls_nothing(write: Write, make: Make, data: DataFolder) -> None:
