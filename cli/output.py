@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -13,8 +13,12 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-_UNLIMITED = 10_000
+_UNLIMITED = 1_000_000
 """Columns of a pipe or file: nothing is folded where a program reads."""
+_PROSE = 10
+"""The least width of a column whose text may fold."""
+_GAP = 2
+_SEVERITIES = {"info": ("·", "cyan"), "warning": ("!", "yellow"), "critical": ("‼", "bold red")}
 
 
 def safe(text: object) -> str:
@@ -80,39 +84,33 @@ def print_table(
     from rich import box
     from rich.table import Table
 
+    cells = [[_text(cell) for cell in row] for row in rows]
+    screen = console()
+    whole = _fits(columns, cells, prose, screen.width)
     made = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True, header_style="bold"
     )
-    cells = [[_text(cell) for cell in row] for row in rows]
-    screen = console()
-    widths = [
-        max([len(name), *(row[index].cell_len for row in cells)]) if name not in prose else _PROSE
-        for index, name in enumerate(columns)
-    ]
-    fits = sum(widths) + _GAP * len(widths) <= screen.width
     for name in columns:
-        made.add_column(
-            name,
-            justify="right" if name in numbers else "left",
-            overflow="fold",
-            no_wrap=fits and name not in prose,
-        )
+        justify: Literal["left", "right"] = "right" if name in numbers else "left"
+        made.add_column(_text(name), justify=justify, overflow="fold", no_wrap=whole and name not in prose)
     for row in cells:
         made.add_row(*row)
     screen.print(made)
 
 
-_PROSE = 10
-_GAP = 2
+def _fits(columns: Sequence[str], cells: Sequence[Sequence[Text]], prose: Sequence[str], width: int) -> bool:
+    """Whether all columns but `prose` can be shown without folding, and those with a few letters a line."""
+    needed = 0
+    for index, name in enumerate(columns):
+        longest = max([len(name), *(row[index].cell_len for row in cells)])
+        needed += (min(longest, _PROSE) if name in prose else longest) + _GAP
+    return needed <= width
 
 
 def _text(cell: object) -> Text:
     from rich.text import Text
 
     return cell if isinstance(cell, Text) else Text(safe("" if cell is None else cell))
-
-
-_SEVERITIES = {"info": ("·", "cyan"), "warning": ("!", "yellow"), "critical": ("‼", "bold red")}
 
 
 def severity(word: str) -> Text:

@@ -57,6 +57,11 @@ def test_at_80_columns_prose_folds_and_names_stay_whole(
     assert max(map(len, out.splitlines())) <= 80
 
 
+def test_a_hostile_name_of_a_column_is_shown_literally(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table((HOSTILE,), [("x",)])
+    assert capsys.readouterr().out.startswith(r"[red]eth0[/] \x1b[2J")
+
+
 def test_where_nothing_fits_everything_folds_and_nothing_is_lost(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
