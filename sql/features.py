@@ -16,6 +16,9 @@ from sql.engine import connect, statement
 from sql.prepared import Prepared, Slot
 from sql.schemas import FEATURES, PANES
 
+RUNS_A_SESSION = 300
+"""Increments after which the database in memory is made anew."""
+
 
 @dataclass(frozen=True, slots=True)
 class FeatureResult:
@@ -23,6 +26,20 @@ class FeatureResult:
 
     panes: pa.Table
     features: pa.Table
+
+
+class _Session:
+    """A connection with the statements prepared on it."""
+
+    def __init__(self, derivation: Derivation) -> None:
+        self.connection = connect()
+        derivation.install(self.connection)
+        self.samples = Slot(self.connection, "samples", SAMPLES)
+        self.panes = Slot(self.connection, "panes", PANES)
+        self.to_panes = Prepared(self.connection, "to_panes", statement("panes"))
+        self.to_windows = Prepared(self.connection, "to_windows", statement("windows"))
+        text = derivation.statement
+        self.to_derived = Prepared(self.connection, "to_derived", text) if text else None
 
 
 class FeatureBuilder:
@@ -36,18 +53,8 @@ class FeatureBuilder:
         self._length = window.length.ns // window.pane.ns
         self._stride = window.stride.ns // window.pane.ns
         self._derivation = Derivation(channels, window.pane)
-        self._connection = connect()
-        self._derivation.install(self._connection)
-        self._samples = Slot(self._connection, "samples", SAMPLES)
-        self._panes = Slot(self._connection, "panes", PANES)
-        self._to_panes = Prepared(self._connection, "to_panes", statement("panes"))
-        self._to_windows = Prepared(self._connection, "to_windows", statement("windows"))
-        self._to_derived = self._prepared_derivation()
-
-    def _prepared_derivation(self) -> Prepared | None:
-        """None where nothing can be derived."""
-        text = self._derivation.statement
-        return Prepared(self._connection, "to_derived", text) if text else None
+        self._session = _Session(self._derivation)
+        self._runs = 0
 
     @property
     def derived_channels(self) -> tuple[Channel, ...]:
@@ -56,13 +63,16 @@ class FeatureBuilder:
 
     def panes(self, samples: pa.Table) -> pa.Table:
         """PANES of SAMPLES. Samples that are not finite count for nothing."""
-        return self._to_panes.run(self._samples, samples, {"pane_ns": self._pane_ns}).cast(PANES)
+        self._renew()
+        session = self._session
+        return session.to_panes.run(session.samples, samples, {"pane_ns": self._pane_ns}).cast(PANES)
 
     def derive(self, panes: pa.Table) -> pa.Table:
         """PANES of the derived channels: one value (n = 1) a channel and pane whose inputs are all there."""
-        if self._to_derived is None:
+        session = self._session
+        if session.to_derived is None:
             return PANES.empty_table()
-        return self._to_derived.run(self._panes, panes, {"pane_ns": self._pane_ns}).cast(PANES)
+        return session.to_derived.run(session.panes, panes, {"pane_ns": self._pane_ns}).cast(PANES)
 
     def features(self, panes: pa.Table, ends: TimeRange) -> pa.Table:
         """FEATURES of the windows on the stride grid with `ends.start_ns < end <= ends.end_ns`.
@@ -77,7 +87,8 @@ class FeatureBuilder:
             "first_end": ends.start_ns // step + 1,
             "last_end": ends.end_ns // step,
         }
-        return self._to_windows.run(self._panes, panes, bound).cast(FEATURES)
+        session = self._session
+        return session.to_windows.run(session.panes, panes, bound).cast(FEATURES)
 
     def build(self, samples: pa.Table, ends: TimeRange) -> FeatureResult:
         """Panes, derived panes and features in one go; `samples` reach back as `features` says."""
@@ -86,4 +97,12 @@ class FeatureBuilder:
         return FeatureResult(panes, self.features(panes, ends))
 
     def close(self) -> None:
-        self._connection.close()
+        self._session.connection.close()
+
+    def _renew(self) -> None:
+        """DuckDB's allocator grows by some 20 kB a run and gives it back only when the database is closed."""
+        self._runs += 1
+        if self._runs > RUNS_A_SESSION:
+            self._runs = 1
+            self.close()
+            self._session = _Session(self._derivation)

@@ -186,6 +186,17 @@ def test_increments_give_the_windows_of_one_whole_run(builder: FeatureBuilder) -
     assert joined.equals(whole)
 
 
+def test_a_database_made_anew_goes_on_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sql.features.RUNS_A_SESSION", 2)
+    cpus = [channel("cpu0", "busy_percent"), channel("cpu1", "busy_percent")]
+    builder = FeatureBuilder(WindowSettings(), cpus)
+    table = samples([(0.0, cpus[0].id, 90.0, 0.1), (0.0, cpus[1].id, 10.0, 0.1)])
+    results = [builder.build(table, until(1)).features for _ in range(5)]
+    builder.close()
+    assert results[0].num_rows == 3
+    assert all(result.equals(results[0]) for result in results)
+
+
 def test_nothing_in_gives_typed_nothing_out(builder: FeatureBuilder) -> None:
     result = builder.build(SAMPLES.empty_table(), until(10))
     assert (result.panes.schema, result.features.schema) == (PANES, FEATURES)
