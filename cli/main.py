@@ -26,6 +26,7 @@ ENTRIES = {
     "up": Entry(_WATCH, "Agent, jobs and console together; stops them at the end."),
     "agent": Entry(_WATCH, "The collector alone, as a service runs it."),
     "serve": Entry(_WATCH, "The scheduled jobs alone: features, scores, episodes."),
+    "drain": Entry(_WATCH, "Send the spool to InfluxDB, beside an agent."),
     "tui": Entry(_WATCH, "The console on what is running already."),
     "doctor": Entry(_WATCH, "What can be collected here, what can't, and how to enable it."),
     "sample": Entry(_WATCH, "One reading of every channel, with unit and source."),
@@ -35,6 +36,7 @@ ENTRIES = {
     "sql": Entry(_LOOK, "One read-only SQL statement over everything collected."),
     "refit": Entry(_MODELS, "Learn the baseline again from recent telemetry."),
     "models": Entry(_MODELS, "List models, show one, return to an earlier one."),
+    "store": Entry(_MORE, "Make InfluxDB ready, and say what is wrong with it."),
     "bench": Entry(_MORE, "Measure hostsight itself on this machine, as JSON.", "bench.command"),
     "completion": Entry(_MORE, "Print the shell completion script."),
 }

@@ -51,6 +51,14 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")(function)
 
 
+def store_option(function: F) -> F:
+    return click.option(
+        "--store",
+        type=click.Choice(["embedded", "influx"]),
+        help="Where telemetry is kept, instead of [store] kind: in the data folder, or in InfluxDB.",
+    )(function)
+
+
 def seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
     """Callback of an option that takes a duration (`90s`, `5m`): seconds, more than none."""
     from hostsight.clock import SECOND_NS

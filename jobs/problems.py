@@ -37,11 +37,21 @@ class Facts:
 def find_problems(facts: Facts) -> tuple[str, ...]:
     return (
         *_folder(facts.data, facts.store),
-        *_agent(facts.beat, facts.now_ns),
-        *_pipeline(facts.progress, facts.now_ns),
+        *(() if _only_serves(facts) else _agent(facts.beat, facts.now_ns)),
+        *(() if _only_sends(facts) else _pipeline(facts.progress, facts.now_ns)),
         *_jobs(facts.jobs),
         *((facts.state_error,) if facts.state_error else ()),
     )
+
+
+def _only_serves(facts: Facts) -> bool:
+    """Jobs over InfluxDB: the agents are on other hosts."""
+    return facts.beat is None and facts.store.kind == "influx"
+
+
+def _only_sends(facts: Facts) -> bool:
+    """An agent that sends to InfluxDB: the jobs are on another host."""
+    return facts.progress is None and facts.store.kind == "influx"
 
 
 def _folder(data: DataFolder, store: StoreStatus) -> Iterator[str]:

@@ -15,6 +15,7 @@ from hostsight.errors import HostsightError
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
 from ingest.heartbeat import Heartbeat, alive, read_heartbeat
+from jobs.drain_status import DrainStatus, drain_problems, read_drain
 from jobs.host_status import HostStatus, read_hosts
 from jobs.job_status import JobStatus, read_jobs
 from jobs.problems import Facts, find_problems
@@ -71,6 +72,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     agent: AgentStatus
     pipeline: PipelineStatus
     store: StoreStatus
+    drain: DrainStatus | None = None
     hosts: tuple[HostStatus, ...]
     jobs: tuple[JobStatus, ...]
     models: int
@@ -91,7 +93,8 @@ class _State(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_status(data: DataFolder, settings: Settings, now_ns: int) -> Status:
     beat, progress = read_heartbeat(data), read_progress(data)
-    store = read_store(data, beat, progress)
+    drain = read_drain(data, now_ns)
+    store = read_store(data, beat, progress, drained=drain is not None)
     state = _read_state(data, settings, progress, now_ns)
     facts = Facts(
         data=data,
@@ -109,10 +112,11 @@ def read_status(data: DataFolder, settings: Settings, now_ns: int) -> Status:
         agent=_agent(beat, now_ns),
         pipeline=_pipeline(progress, now_ns),
         store=store,
+        drain=drain,
         hosts=state.hosts,
         jobs=state.jobs,
         models=state.models,
-        problems=find_problems(facts),
+        problems=(*find_problems(facts), *drain_problems(data, drain)),
     )
 
 

@@ -29,10 +29,13 @@ class StoreStatus(msgspec.Struct, frozen=True, kw_only=True):
     free_bytes: int | None = None
 
 
-def read_store(data: DataFolder, beat: Heartbeat | None, progress: Progress | None) -> StoreStatus:
+def read_store(
+    data: DataFolder, beat: Heartbeat | None, progress: Progress | None, *, drained: bool = False
+) -> StoreStatus:
+    """`drained`: the spool is sent to InfluxDB."""
     lake = list(_files(data.lake))
     return StoreStatus(
-        kind=progress.store if progress else "embedded",
+        kind=progress.store if progress else "influx" if drained else "embedded",
         spool_bytes=sum(size for _, size in _files(data.spool)),
         spool_dropped_segments=beat.spool_dropped_segments if beat else 0,
         lake_bytes=sum(size for _, size in lake),

@@ -12,6 +12,7 @@ from cli.context import load_settings, telemetry_folder
 from cli.options import Command, json_option
 
 if TYPE_CHECKING:
+    from jobs.drain_status import DrainStatus
     from jobs.status import Status
 
 
@@ -98,7 +99,24 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
             f" {size(store.free_bytes)} free"
         ),
     )
+    if status.drain is not None:
+        yield from _drain_lines(status.drain)
     yield "models", f"{status.models:,}"
+
+
+def _drain_lines(drain: DrainStatus) -> Iterator[tuple[str, str]]:
+    from cli.text import plural, size
+    from jobs.drain_status import sent_until
+
+    how = f"process {drain.pid}, {size(drain.rss_bytes)}" if drain.running else "not running"
+    yield "InfluxDB", f"{drain.url}, bucket {drain.bucket}; drain: {how}"
+    for host in drain.hosts:
+        yield "", f"{host.host}: sent up to {sent_until(host)}, {plural(host.sent_values, 'value')}"
+        if host.rejected_batches:
+            yield (
+                "",
+                f"refused for good: {host.rejected_batches:,} of its batches, {plural(host.rejected_values, 'value')}",
+            )
 
 
 def _show_hosts(status: Status) -> None:

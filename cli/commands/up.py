@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.context import collection_settings, data_folder
-from cli.options import Command, seconds
+from cli.options import Command, seconds, store_option
 
 if TYPE_CHECKING:
     from hostsight.folders import DataFolder
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     "--warmup", metavar="DURATION", help="Telemetry the first baseline needs, instead of [detect] warmup."
 )
 @click.option("--root", metavar="DIR", help="Prefix of /proc and /sys, instead of [agent] root.")
-def command(length: float | None, no_tui: bool, warmup: str | None, root: str | None) -> None:
+@store_option
+def command(
+    length: float | None, no_tui: bool, warmup: str | None, root: str | None, store: str | None
+) -> None:
     """Watch this machine: agent, jobs and console together, until you leave the console.
 
     It first learns what is normal here (3 minutes unless --warmup says otherwise). From then on, what departs from that
@@ -44,7 +47,7 @@ def command(length: float | None, no_tui: bool, warmup: str | None, root: str | 
     from cli.supervision import require_free
 
     data = data_folder()
-    settings = collection_settings(data, root, {("detect", "warmup"): warmup})
+    settings = collection_settings(data, root, {("detect", "warmup"): warmup, ("store", "kind"): store})
     data.create()
     require_free(data)
     if no_tui or not (sys.stdin.isatty() and sys.stdout.isatty()):

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
 import influxdb_client
@@ -27,6 +27,29 @@ from ingest.influx.answer import ERROR_COLUMNS
 _BITS = 1 << 16
 _REFUSED = {400, 413, 422}
 _DIALECT = influxdb_client.Dialect(header=True, annotations=[], delimiter=",", comment_prefix="#")
+
+
+class Answer(NamedTuple):
+    """Header names are in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def document(self) -> dict[str, Any]:
+        """The body as a JSON object; an empty one where it is none."""
+        try:
+            found = json.loads(self.body)
+        except ValueError:
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def words(self) -> str:
+        """What the server says of a failure."""
+        document = self.document()
+        text = document.get("message") or document.get("error") or self.body.decode("utf-8", "replace")
+        return " ".join(str(text).split())[:500] or f"status {self.status}"
 
 
 class InfluxClient:
@@ -99,29 +122,22 @@ class InfluxClient:
                 found.append(dict(zip(header, row, strict=False)))
         return checked(found)
 
-    def get(self, path: str) -> tuple[int, dict[str, str], bytes]:
-        """(status, headers, body) of a GET of `path`, whatever the status is."""
+    def ask(self, method: str, path: str, body: bytes | None = None) -> Answer:
+        """What the server answers to a request of `path`, whatever its status is; `body` is JSON."""
         with _Mapped(self.settings, "ask"):
             rest: Any = self._client.api_client.rest_client
             token = read_token(self.settings)
             answer = rest.pool_manager.request(
-                "GET",
+                method,
                 self.settings.url.rstrip("/") + path,
-                headers={"Authorization": f"Token {token}"} if token else {},
+                body=body,
+                headers={"Content-Type": "application/json"}
+                | ({"Authorization": f"Token {token}"} if token else {}),
                 timeout=urllib3.Timeout(total=float(self.settings.timeout)),
                 redirect=False,
             )
             headers = {name.lower(): value for name, value in answer.headers.items()}
-            return int(answer.status), headers, bytes(answer.data)
-
-    @property
-    def api(self) -> influxdb_client.InfluxDBClient:
-        """The library's own client, for what `store setup` manages."""
-        return self._client
-
-    def mapped(self) -> _Mapped:
-        """A context in which errors of `api` become hostsight's."""
-        return _Mapped(self.settings, "ask")
+            return Answer(int(answer.status), headers, bytes(answer.data))
 
     def close(self) -> None:
         self._client.close()
@@ -214,6 +230,8 @@ def _of_answer(error: ApiException, settings: InfluxSettings, doing: str) -> Hos
 
 def _unavailable(status: int, words: str, settings: InfluxSettings) -> str:
     where = f"InfluxDB at {settings.url}"
+    if status == 500 and "no database" in words:  # 1.8 says so where 2.x answers 404
+        status = 404
     if status == 401:
         return (
             f"{where} does not accept the token ({words}); set HOSTSIGHT_INFLUX_TOKEN or [influx] token_file"

@@ -112,9 +112,6 @@ class Drain:
         self._rejected.set_aside(batch.segment, batch.frames[0].offset, lines.text, error.words)
         position.rejected_batches += 1
         position.rejected_values += lines.values
-        self._refusals["batch"] = (
-            f"InfluxDB refused {position.rejected_batches} batches for good; they are in {self._rejected.folder}. The last one: {error.words}"
-        )
 
     def _commit(self, position: Position, batch: Batch, lines: Lines) -> None:
         position.byte_offset = batch.end_offset

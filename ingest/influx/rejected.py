@@ -5,14 +5,12 @@ A file is line protocol with a comment above that says why, so `influx write --f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from hostsight.files import delete, make_folder, write_atomic
 from hostsight.folders import DataFolder
+from ingest.influx.rejected_files import SUFFIX, rejected_files, rejected_folder
 from ingest.segment import SegmentName, quote_host
-
-_SUFFIX = ".lp"
 
 
 class Rejected:
@@ -26,7 +24,7 @@ class Rejected:
     def set_aside(self, segment: SegmentName, offset: int, lines: bytes, words: str) -> Path:
         """Keep `lines`, which begin at byte `offset` of `segment`; doing it again changes nothing. Raises StorageError."""
         make_folder(self.folder)
-        path = self.folder / f"{segment.number:010d}-{offset:010d}~{quote_host(segment.host)}{_SUFFIX}"
+        path = self.folder / f"{segment.number:010d}-{offset:010d}~{quote_host(segment.host)}{SUFFIX}"
         reason = "".join(f"# {line}\n" for line in words.splitlines())
         write_atomic(path, reason.encode("utf-8", "replace") + lines, sync=True)
         self._make_room(path)
@@ -41,16 +39,3 @@ class Rejected:
             delete(path)
             self.deleted += 1
             size -= bytes_
-
-
-def rejected_folder(data: DataFolder) -> Path:
-    return data.spool / "rejected"
-
-
-def rejected_files(folder: Path) -> Iterator[tuple[Path, int]]:
-    """(path, size) of each file, oldest first."""
-    for path in sorted(folder.glob(f"*{_SUFFIX}")):
-        try:
-            yield path, path.stat().st_size
-        except FileNotFoundError:
-            continue
