@@ -88,7 +88,7 @@ def test_collects_until_it_is_told_to_stop_and_keeps_all(data: DataFolder) -> No
 
 
 def test_stamps_lie_on_the_tick(data: DataFolder) -> None:
-    run_agent(Settings(agent=AgentSettings(tick=Duration(0.02))), data, seconds=0.5)
+    run_agent(Settings(agent=AgentSettings(tick=Duration(0.02))), data, seconds=2)
     early = [stamp % 20_000_000 for stamp in stamps(data)]
     assert len(early) > 2
     assert sum(stamp < 10_000_000 for stamp in early) > len(early) / 2
