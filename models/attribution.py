@@ -66,13 +66,28 @@ def most(attributions: Sequence[Attribution]) -> tuple[Attribution, ...]:
 def blend(
     earlier: Sequence[Attribution], earlier_weight: float, later: Sequence[Attribution], later_weight: float
 ) -> tuple[Attribution, ...]:
-    """Shares averaged by weight; what is expected and actual is the later's where it names the channel."""
-    total = earlier_weight + later_weight
-    merged = {item.channel_id: (item, item.share * earlier_weight / total) for item in earlier}
+    """Shares and levels averaged by weight; a channel that only one side names keeps that side's level."""
+    part = later_weight / (earlier_weight + later_weight)
+    merged = {
+        item.channel_id: msgspec.structs.replace(item, share=item.share * (1 - part)) for item in earlier
+    }
     for item in later:
-        before = merged.get(item.channel_id, (item, 0.0))[1]
-        merged[item.channel_id] = (item, before + item.share * later_weight / total)
-    return most([msgspec.structs.replace(item, share=share) for item, share in merged.values()])
+        before = merged.get(item.channel_id)
+        new = msgspec.structs.replace(item, share=item.share * part)
+        merged[item.channel_id] = new if before is None else _averaged(before, new, part)
+    return most(list(merged.values()))
+
+
+def _averaged(before: Attribution, after: Attribution, part: float) -> Attribution:
+    """Shares are weighted already, levels are not; what is expected is the later's, from the newer model."""
+    deviation = before.deviation * (1 - part) + after.deviation * part
+    return msgspec.structs.replace(
+        after,
+        share=before.share + after.share,
+        actual=before.actual * (1 - part) + after.actual * part,
+        deviation=deviation,
+        direction=direction(deviation),
+    )
 
 
 def headline(attributions: Sequence[Attribution]) -> Attribution:
