@@ -74,7 +74,8 @@ def collection_settings(
 ) -> Settings:
     """`load_settings` for what reads the kernel's files.
 
-    Raises UsageError where `root` holds neither /proc nor /sys, SettingsError where a disabled collector does not exist.
+    Raises UsageError where `root` holds neither /proc nor /sys, SettingsError where a disabled collector
+    or the folder of the site's own does not exist.
     """
     from ingest.registry import enabled
 
@@ -82,5 +83,5 @@ def collection_settings(
     tree = Path(settings.agent.root)
     if not (tree / "proc").is_dir() and not (tree / "sys").is_dir():
         raise UsageError(f"{tree} holds neither proc nor sys; --root names the folder that holds them")
-    enabled(settings.agent.disabled)
+    enabled(settings.agent.disabled, settings.agent.collectors)
     return settings

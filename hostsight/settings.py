@@ -88,6 +88,9 @@ class AgentSettings(Section, frozen=True, kw_only=True):
         str, Meta(description="prefix of /proc and /sys; a captured tree, or a host's / in a container")
     ] = "/"
     disabled: Annotated[tuple[str, ...], Meta(description="collectors that are not started, by name")] = ()
+    collectors: Annotated[
+        str, Meta(description="folder of the site's own collectors, a Python file each; empty: none")
+    ] = ""
     per_cpu_limit: Annotated[
         int, Meta(ge=0, description="hosts with more CPUs than this get per-node instead of per-CPU channels")
     ] = 64

@@ -77,7 +77,7 @@ def _collect(settings: Settings, data: DataFolder, clock: AgentClock) -> None:
     from ingest.watchdog import Watchdog
 
     host = host_of(settings.agent)
-    collectors = enabled(settings.agent.disabled)
+    collectors = enabled(settings.agent.disabled, settings.agent.collectors)
     start = _not_before(data, clock)
     sampler = Sampler(collectors, host, settings, clock, not_before_ns=start)
     recorder = Recorder(SpoolWriter(data, settings.spool, settings.host), sampler.meter)

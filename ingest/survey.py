@@ -14,6 +14,7 @@ from hostsight.clock import Clock, SystemClock
 from hostsight.settings import Settings
 from ingest.background import BackgroundReader
 from ingest.collector import Host, Metric, Slot
+from ingest.collectors.agent import AgentCollector, TicksCollector
 from ingest.inventory import Inventory, take_inventory
 from ingest.reader import Condition, Reader, describe
 from ingest.registry import enabled, subsystem_of
@@ -64,7 +65,7 @@ class _Probe:
     def __init__(self, reader: Reader, clock: Clock) -> None:
         self.reader = reader
         self.name = reader.collector.name
-        self.subsystem = subsystem_of(self.name)
+        self.subsystem = subsystem_of(reader.collector)
         self._background = BackgroundReader(reader, clock)
 
     @property
@@ -147,7 +148,8 @@ def survey(settings: Settings, *, clock: Clock | None = None) -> Survey:
 @contextmanager
 def _probes(settings: Settings, host: Host, clock: Clock) -> Iterator[list[_Probe]]:
     """Every enabled collector but those that measure the agent itself."""
-    chosen = [one for one in enabled(settings.agent.disabled) if subsystem_of(one.name) != "agent"]
+    given = enabled(settings.agent.disabled, settings.agent.collectors)
+    chosen = [one for one in given if not isinstance(one, AgentCollector | TicksCollector)]
     probes = [_Probe(Reader(collector, host, clock), clock) for collector in chosen]
     try:
         yield probes
@@ -183,9 +185,11 @@ def _frozen_rows(probe: _Probe) -> Iterator[SampleRow]:
 
 
 def _counted(raw: float, metric: Metric) -> tuple[float, str]:
-    """A counter's value and unit: what is stored as a share of time was counted as time."""
+    """A counter's value and unit: a share of time was counted as time, power as energy."""
     if metric.unit == "%":
         return raw * metric.scale / 100, "s"
+    if metric.unit == "W":
+        return raw * metric.scale, "J"
     return raw * metric.scale, metric.unit.removesuffix("/s")
 
 

@@ -26,11 +26,17 @@ class PciDevice:
 
 def pci_devices(host: Host) -> list[PciDevice]:
     """All PCI devices below /sys/devices that have message-signalled interrupts; empty where the tree has none."""
-    found = []
+    found = [_device(path) for path in pci_folders(host)]
+    return [device for device in found if device.interrupts]
+
+
+def pci_folders(host: Host) -> list[Path]:
+    """The folders of all PCI devices, bridges before what stands behind them."""
+    found: list[Path] = []
     for bridge in _children(host.path("/sys/devices")):
         if bridge.name.startswith("pci"):
-            found += [_device(path) for path in _walk(bridge)]
-    return [device for device in found if device.interrupts]
+            found += _walk(bridge)
+    return found
 
 
 def _walk(folder: Path) -> Iterator[Path]:

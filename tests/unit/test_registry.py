@@ -34,7 +34,7 @@ def test_a_metric_says_its_unit_and_what_it_means(metric: Metric) -> None:
 
 @pytest.mark.parametrize("collector", collectors(), ids=lambda one: one.name)
 def test_a_collector_belongs_to_a_subsystem_and_can_be_switched_off(collector: Collector) -> None:
-    assert subsystem_of(collector.name) in {"cpu", "memory", "network", "storage", "interconnect", "agent"}
+    assert subsystem_of(collector) in {"cpu", "memory", "network", "storage", "interconnect", "agent"}
     assert collector.name not in {one.name for one in enabled([collector.name])}
 
 

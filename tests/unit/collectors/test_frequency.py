@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hostsight.errors import NoDataError
-from ingest.collector import Host, in_background
+from ingest.collector import Host, Tier, in_background, tier_on
 from ingest.collectors.frequency import FrequencyCollector
 from tests.unit.collectors.trees import Trees, read, write
 
@@ -67,3 +67,82 @@ def test_a_kernel_that_shows_no_clock_has_no_data(tmp_path: Path, cpuinfo: str) 
 
 def test_is_read_in_the_background() -> None:
     assert in_background(FrequencyCollector())
+
+
+def test_the_mean_since_the_last_reading_comes_before_a_moment_s_value(trees: Trees) -> None:
+    collector = FrequencyCollector()
+    slots = collector.open(Host(trees.prometheus))
+    assert {slot.source.rpartition("/")[2] for slot in slots} == {"cpuinfo_avg_freq"}
+    assert read(FrequencyCollector(), trees.prometheus)["cpu host frequency_max_hertz"] == 3_184_097_000
+
+
+@pytest.mark.parametrize(
+    ("file", "tier"), [("cpuinfo_avg_freq", Tier.MEDIUM), ("scaling_cur_freq", Tier.SLOW)]
+)
+def test_what_may_cost_milliseconds_is_read_rarely(tmp_path: Path, file: str, tier: Tier) -> None:
+    files = {f"{POLICIES}/policy0/affected_cpus": "0\n", f"{POLICIES}/policy0/{file}": "800000\n"}
+    assert tier_on(FrequencyCollector(), Host(write(tmp_path, files))) is tier
+
+
+def test_an_old_kernel_has_no_policies(tmp_path: Path) -> None:
+    folder = "sys/devices/system/cpu/cpu{}/cpufreq"
+    files = {f"{folder.format(cpu)}/affected_cpus": f"{cpu}\n" for cpu in (0, 10, 9)}
+    files |= {f"{folder.format(cpu)}/scaling_cur_freq": f"{cpu + 1}000000\n" for cpu in (0, 10, 9)}
+    values = read(FrequencyCollector(), write(tmp_path, files))
+    assert values["cpu cpu10 frequency_hertz"] == 11e9
+    assert [key.split()[1] for key in values][3:] == ["cpu0", "cpu9", "cpu10"]
+
+
+class Registers:
+    """Stands in for pread on /dev/cpu/N/msr: {register: value}, the same for every CPU."""
+
+    def __init__(self, **registers: int) -> None:
+        self.registers = {
+            0xE7: registers["mperf"],
+            0xE8: registers["aperf"],
+            0xCE: registers.get("platform", 0),
+        }
+
+    def __call__(self, fd: int, size: int, register: int) -> bytes:
+        assert size == 8
+        return self.registers[register].to_bytes(8, "little")
+
+
+def msr_tree(root: Path) -> Host:
+    return Host(write(root, {f"dev/cpu/{cpu}/msr": "" for cpu in (0, 1, 10)}))
+
+
+def test_the_clock_while_running_is_the_ratio_of_two_counters(tmp_path: Path) -> None:
+    registers = Registers(mperf=1000, aperf=2**64 - 500, platform=22 << 8)  # 2.2 GHz; APERF is about to wrap
+    collector = FrequencyCollector(registers)
+    slots = collector.open(msr_tree(tmp_path))
+    assert [slot.device for slot in slots] == ["host"] * 3 + ["cpu0", "cpu1", "cpu10"]
+    registers.registers |= {0xE7: 3000, 0xE8: 2500}
+    out = np.full(len(slots), np.nan)
+    assert collector.read(out)
+    assert out.tolist() == pytest.approx([3.3e9] * 6)  # 3000 of 2000
+    collector.close()
+
+
+def test_the_base_clock_of_cpufreq_counts_before_the_register(tmp_path: Path) -> None:
+    registers = Registers(mperf=0, aperf=0, platform=22 << 8)
+    write(tmp_path, {"sys/devices/system/cpu/cpu0/cpufreq/base_frequency": "3000000\n"})
+    collector = FrequencyCollector(registers)
+    out = np.full(len(collector.open(msr_tree(tmp_path))), np.nan)
+    registers.registers |= {0xE7: 100, 0xE8: 50}
+    assert collector.read(out)
+    assert out[0] == 1.5e9
+    collector.close()
+
+
+def test_a_processor_that_counts_but_may_not_be_asked_is_named(tmp_path: Path) -> None:
+    text = CPUINFO.replace("\n\n", "\nflags\t\t: fpu aperfmperf\n\n")
+    collector = FrequencyCollector()
+    collector.open(Host(write(tmp_path, {"proc/cpuinfo": text})))
+    assert collector.absent()[0][2] == "modprobe msr, and run the agent as root"
+
+
+def test_registers_that_cannot_be_read_leave_the_other_ways(tmp_path: Path) -> None:
+    write(tmp_path, {"proc/cpuinfo": CPUINFO})
+    msr_tree(tmp_path)  # files of no length
+    assert read(FrequencyCollector(), tmp_path)["cpu cpu0 frequency_hertz"] == 2_600_000_000

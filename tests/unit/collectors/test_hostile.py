@@ -12,23 +12,36 @@ from hypothesis import strategies as st
 
 from hostsight.errors import NoDataError
 from ingest.collector import Collector, Host
+from ingest.collectors.cgroup import CgroupCollector
+from ingest.collectors.edac import EdacCollector
+from ingest.collectors.frequency import FrequencyCollector
 from ingest.collectors.hugepages import HugepagesCollector
 from ingest.collectors.interrupts import InterruptsCollector
 from ingest.collectors.link import LinkCollector
 from ingest.collectors.memory import MemoryCollector
 from ingest.collectors.network import NetworkCollector
 from ingest.collectors.numa import NumaCollector
+from ingest.collectors.nvme import NvmeCollector
+from ingest.collectors.pcie import PcieCollector
+from ingest.collectors.power import PowerCollector
 from ingest.collectors.pressure import PressureCollector
+from ingest.collectors.rdma import RdmaCollector, RdmaErrorsCollector
 from ingest.collectors.schedstat import SchedstatCollector
+from ingest.collectors.sensors import SensorsCollector
 from ingest.collectors.sockstat import SockstatCollector
 from ingest.collectors.softirqs import SoftirqsCollector
 from ingest.collectors.softnet import SoftnetCollector
 from ingest.collectors.storage import StorageCollector
 from ingest.collectors.tcp import TcpCollector
+from ingest.collectors.throttling import ThrottlingCollector
 from ingest.collectors.vmstat import VmstatCollector
 from tests.unit.collectors.trees import write
 
 NODE = "sys/devices/system/node/node0"
+CPU = "sys/devices/system/cpu"
+CARD = "sys/devices/pci0000:00/0000:00:01.0"
+PORT = "sys/class/infiniband/mlx5_0/ports/1"
+GROUP = "sys/fs/cgroup/system.slice"
 GOOD: dict[type[Collector], dict[str, bytes]] = {
     PressureCollector: {"proc/pressure/cpu": b"some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n"},
     SchedstatCollector: {"proc/schedstat": b"version 15\ncpu0 1 0 2 3 4 5 6 7 8\n"},
@@ -45,6 +58,39 @@ GOOD: dict[type[Collector], dict[str, bytes]] = {
     SoftnetCollector: {"proc/net/softnet_stat": b"0000000a 00000000 00000000\n"},
     TcpCollector: {"proc/net/snmp": b"Tcp: InSegs OutSegs\nTcp: 5 6\n"},
     SockstatCollector: {"proc/net/sockstat": b"TCP: inuse 1 mem 2\n"},
+    FrequencyCollector: {
+        f"{CPU}/cpufreq/policy0/affected_cpus": b"0\n",
+        f"{CPU}/cpufreq/policy0/cpuinfo_avg_freq": b"800000\n",
+    },
+    ThrottlingCollector: {f"{CPU}/cpu0/thermal_throttle/core_throttle_count": b"5\n"},
+    EdacCollector: {"sys/devices/system/edac/mc/mc0/ce_count": b"5\n"},
+    PcieCollector: {
+        f"{CARD}/current_link_width": b"8\n",
+        f"{CARD}/max_link_width": b"16\n",
+        f"{CARD}/current_link_speed": b"8.0 GT/s PCIe\n",
+        f"{CARD}/max_link_speed": b"16.0 GT/s PCIe\n",
+        f"{CARD}/aer_dev_fatal": b"DLP 1\nTOTAL_ERR_FATAL 1\n",
+    },
+    PowerCollector: {
+        "sys/class/powercap/intel-rapl:0/name": b"package-0\n",
+        "sys/class/powercap/intel-rapl:0/energy_uj": b"5\n",
+        "sys/class/powercap/intel-rapl:0/max_energy_range_uj": b"9\n",
+    },
+    SensorsCollector: {
+        "sys/class/hwmon/hwmon0/name": b"k10temp\n",
+        "sys/class/hwmon/hwmon0/temp1_input": b"30000\n",
+        "sys/class/hwmon/hwmon0/temp1_label": b"Tctl\n",
+    },
+    NvmeCollector: {"sys/class/nvme/nvme0/state": b"live\n", "sys/class/nvme/nvme0/nvme0n1/size": b"8\n"},
+    RdmaCollector: {f"{PORT}/counters/port_rcv_data": b"5\n", f"{PORT}/rate": b"40 Gb/sec (4X QDR)\n"},
+    RdmaErrorsCollector: {f"{PORT}/hw_counters/out_of_buffer": b"5\n"},
+    CgroupCollector: {
+        "sys/fs/cgroup/cgroup.controllers": b"cpu\n",
+        f"{GROUP}/cpu.max": b"max 100000\n",
+        f"{GROUP}/cpu.stat": b"usage_usec 5\nuser_usec 3\nsystem_usec 2\n",
+        f"{GROUP}/memory.pressure": b"some avg10=0.00 total=5\nfull avg10=0.00 total=4\n",
+        f"{GROUP}/io.stat": b"8:0 rbytes=5 wbytes=6\n",
+    },
     StorageCollector: {"proc/diskstats": b" 8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n"},
 }
 BITS = [b"CPU0", b"CPU1", b"cpu0", b"Tcp:", b"eth0:", b"sda", b"1:", b"some", b"total=", b":", b"|", b"%"]

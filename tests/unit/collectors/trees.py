@@ -17,6 +17,8 @@ from ingest.collector import Collector, Host
 _NEEDED = re.compile(
     r"(^|/)proc/|/sys/block/|/mm/hugepages/|/node/node\d+/(meminfo|numastat|cpulist|hugepages/)"
     r"|/msi_irqs/|/numa_node$|/net/[^/]+$|/cpufreq/policy\d+/(affected_cpus|scaling_cur_freq)$"
+    r"|/thermal_throttle/|/topology/(core_id|physical_package_id|die_id)$|/edac/mc/|/powercap/|/hwmon\d+/|/thermal_zone"
+    r"|/infiniband/|/aer_dev_|_link_(speed|width)$|/class$|/sys/fs/cgroup/"
 )
 """Of the 33,000 files of a server's /sys, those that some collector reads."""
 
@@ -82,6 +84,22 @@ class Trees:
     @property
     def prometheus(self) -> Path:
         return self.ttar("prometheus-procfs", "fixtures")
+
+    @property
+    def node_exporter(self) -> Path:
+        return self.ttar("node-exporter-sys", "sys").parent
+
+    @property
+    def h100(self) -> Path:
+        """A tree with the InfiniBand adapters of a server of eight H100."""
+        target = self.folder / "h100"
+        if not target.is_dir():
+            with tarfile.open(self.source.parent / "rdma/h100-8hca-sys-class-infiniband.tgz") as archive:
+                for member in filter(tarfile.TarInfo.isfile, archive):
+                    inside = Path(*Path(member.name).parts[1:])
+                    content = archive.extractfile(member)
+                    write(target / "sys/class/infiniband", {str(inside): content.read() if content else b""})
+        return target
 
 
 def _unpack(archive: tarfile.TarFile, target: Path) -> None:
