@@ -23,6 +23,8 @@ FeatureReader = Callable[[TimeRange], pa.Table]
 
 _READ_NS = 600 * SECOND_NS
 _HELD_BACK = 0.1
+_KEPT_MODELS = 30
+"""So many models of a host can be rolled back to."""
 _WORSE_BY = 0.01
 """A candidate may flag this much more of the held-back windows than the live model does: less is chance."""
 
@@ -105,6 +107,7 @@ def refit(store: ModelStore, host: str, training: Training, learner: Learner, re
         reason=reason,
         state="live" if promoted else "rejected",
     )
+    store.forget(_KEPT_MODELS)
     return Refit(
         model=name,
         promoted=promoted,

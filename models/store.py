@@ -189,7 +189,7 @@ class ModelStore:
         return target
 
     def forget(self, keep: int) -> int:
-        """Delete the folders of all but the `keep` newest models of each host and of those not live; returns how many."""
+        """Delete the folders of all but the live and the `keep` newest models of each host; returns how many."""
         gone = 0
         for host in {row.host for row in self.list()}:
             for row in self.list(host)[keep:]:

@@ -94,6 +94,20 @@ def test_the_first_model_goes_live(store: ModelStore, simulated: SimulatedHost) 
     assert (row.trained_from_ns, row.trained_to_ns, row.reason) == (0, 180 * SECOND_NS, "warm-up")
 
 
+def test_the_oldest_models_folders_are_deleted(
+    store: ModelStore,
+    simulated: SimulatedHost,
+    data: DataFolder,
+    clock: FakeClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("models.refit._KEPT_MODELS", 1)
+    for _ in range(2):
+        clock.advance(60)
+        result = refit(store, "sim", training(simulated.windows(60)), learner(simulated), "refit")
+    assert [path.name for path in data.models.iterdir()] == [result.model]
+
+
 def test_a_refit_on_more_of_the_same_is_promoted(store: ModelStore, simulated: SimulatedHost) -> None:
     refit(store, "sim", training(simulated.windows(180)), learner(simulated), "warm-up")
     result = refit(store, "sim", training(simulated.windows(360)), learner(simulated), "growth")
