@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -96,11 +97,10 @@ def test_second_by_second_and_after_restarts_the_features_are_those_of_one_go(
     for file in data.lake.rglob("*.parquet"):
         file.unlink()
     data.state_db.unlink()
-    make_again = Materialiser(
-        Settings(), data, EmbeddedStore(data, Settings()), _fresh_state(tmp_path_factory)
-    )
-    make_again.run(at(8.2))
-    make_again.close()
+    with closing(_fresh_state(tmp_path_factory)) as fresh:
+        make_again = Materialiser(Settings(), data, EmbeddedStore(data, Settings()), fresh)
+        make_again.run(at(8.2))
+        make_again.close()
     assert read(data).equals(stepwise)
 
 
@@ -154,12 +154,12 @@ def test_a_lost_state_database_neither_repeats_nor_deletes_what_the_lake_holds(
     write(0, 4)
     make().run(at(4.1))
     write(4, 6)
-    anew = Materialiser(Settings(), data, EmbeddedStore(data, Settings()), _fresh_state(tmp_path_factory))
-
-    assert lake_end(Lake(data), "h1") == at(4)
-    assert anew.run(at(6.1)) == 2
-    assert ends(data) == [1, 2, 3, 4, 5, 6]
-    anew.close()
+    with closing(_fresh_state(tmp_path_factory)) as fresh:
+        anew = Materialiser(Settings(), data, EmbeddedStore(data, Settings()), fresh)
+        assert lake_end(Lake(data), "h1") == at(4)
+        assert anew.run(at(6.1)) == 2
+        assert ends(data) == [1, 2, 3, 4, 5, 6]
+        anew.close()
 
 
 def test_a_backlog_is_done_a_minute_at_a_time(write: Write, make: Make, data: DataFolder) -> None:
