@@ -39,6 +39,7 @@ LOOK_AGAIN = 30
 
 _MICROSECONDS = 1e-4
 _TICK_US = 1e6 / os.sysconf("SC_CLK_TCK")
+_CONTROLLERS = ("cpu", "cpuacct", "memory", "blkio", "pids")
 _STACKED = ("dm-", "md", "loop", "ram", "zram")
 
 
@@ -95,7 +96,7 @@ class CgroupCollector(SmallFilesCollector):
             yield from hierarchy.files(host, group)
 
     def folders(self, host: Host) -> Sequence[Path]:
-        return _hierarchy(host).roots
+        return _roots(host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +148,18 @@ def _hierarchy(host: Host) -> _Hierarchy:
     root = host.path(_ROOT)
     if (root / "cgroup.controllers").exists():
         return _Hierarchy((root,), "cpu.stat", "cpu.max", {root.name: _second(host)})
-    roots = {kind: _controller(root, kind) for kind in ("cpu", "cpuacct", "memory", "blkio", "pids")}
+    roots = {kind: _controller(root, kind) for kind in _CONTROLLERS}
     tables: dict[str, dict[str, Row]] = {}
     for kind, rows in _first(host).items():
         tables.setdefault(roots[kind].name, {}).update(rows)
-    return _Hierarchy(tuple(dict.fromkeys(roots.values())), "cpuacct.usage", "cpu.cfs_quota_us", tables)
+    return _Hierarchy(_roots(host), "cpuacct.usage", "cpu.cfs_quota_us", tables)
+
+
+def _roots(host: Host) -> tuple[Path, ...]:
+    root = host.path(_ROOT)
+    if (root / "cgroup.controllers").exists():
+        return (root,)
+    return tuple(dict.fromkeys(_controller(root, kind) for kind in _CONTROLLERS))
 
 
 def _controller(root: Path, kind: str) -> Path:

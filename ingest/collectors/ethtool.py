@@ -31,6 +31,7 @@ STATISTICS_NAMES = 1
 NAME_BYTES = 32
 INFO_BYTES, INFO_COUNT = 196, 180
 """Size of struct ethtool_drvinfo, and where its number of statistics stands."""
+_FOLDER = "/sys/class/net"
 _REQUEST = struct.Struct("16sP16x")
 _HEAD = struct.Struct("=II")
 _STRINGS_HEAD = struct.Struct("=III")
@@ -107,7 +108,7 @@ class EthtoolCollector:
         self._host: Host | None = None
         self._ethtool: Ethtool | None = None
         self._nics: list[_Nic] = []
-        self._interfaces: list[str] = []
+        self._names: list[str] = []
         self._silent: list[str] = []
 
     def open(self, host: Host) -> Sequence[Slot]:
@@ -117,8 +118,9 @@ class EthtoolCollector:
                 "drivers of a captured tree cannot be asked for their statistics", "not supported"
             )
         self._host, self._ethtool = host, Ethtool(self._ioctl)
-        self._interfaces = _hardware(host)
-        for interface in self._interfaces[: host.device_limit]:
+        self._names = names_in(host.path(_FOLDER))
+        interfaces = [name for name in self._names if is_hardware(host, name)]
+        for interface in interfaces[: host.device_limit]:
             self._add(interface, self._ethtool)
         if not self._nics:
             self.close()
@@ -130,7 +132,7 @@ class EthtoolCollector:
         ]
 
     def read(self, out: Values) -> bool:
-        if self._host is None or self._ethtool is None or _hardware(self._host) != self._interfaces:
+        if self._host is None or self._ethtool is None or names_in(self._host.path(_FOLDER)) != self._names:
             return False
         start = 0
         for nic in self._nics:
@@ -164,7 +166,3 @@ class EthtoolCollector:
             self._nics.append(nic)
         else:
             self._silent.append(interface)
-
-
-def _hardware(host: Host) -> list[str]:
-    return [name for name in names_in(host.path("/sys/class/net")) if is_hardware(host, name)]

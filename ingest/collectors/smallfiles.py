@@ -100,6 +100,7 @@ class SmallFilesCollector(ABC):
     def __init__(self) -> None:
         self._host: Host | None = None
         self._entries: list[_Entry] = []
+        self._folders: list[str] = []
         self._seen: list[list[str]] = []
         self._refused: dict[tuple[str, str], list[str]] = {}
         self._left_out: set[str] = set()
@@ -114,7 +115,8 @@ class SmallFilesCollector(ABC):
 
     def open(self, host: Host) -> Sequence[Slot]:
         self.close()
-        self._host, self._seen = host, self._look(host)
+        self._host, self._folders = host, [str(folder) for folder in self.folders(host)]
+        self._seen = self._look()
         slots: list[Slot] = []
         devices: set[str] = set()
         for file in self.files(host):
@@ -129,7 +131,7 @@ class SmallFilesCollector(ABC):
         return slots
 
     def read(self, out: Values) -> bool:
-        if self._host is None or self._look(self._host) != self._seen:
+        if self._host is None or self._look() != self._seen:
             return False
         failure: OSError | None = None
         failures = 0
@@ -161,8 +163,8 @@ class SmallFilesCollector(ABC):
         self._host = None
         self._entries, self._refused, self._left_out = [], {}, set()
 
-    def _look(self, host: Host) -> list[list[str]]:
-        return [names_in(folder) for folder in self.folders(host)]
+    def _look(self) -> list[list[str]]:
+        return [names_in(folder) for folder in self._folders]
 
     def _add(self, file: SmallFile, slots: list[Slot]) -> bool:
         """Append the slots that the file fills now; False where it fills none."""

@@ -1,0 +1,176 @@
+"""Collectors of events that perf_event_open counts on each CPU: a subclass says which."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from hostsight.channel import WHOLE_HOST
+from hostsight.errors import NoDataError
+from ingest.collector import Host, Metric, Slot, Tier, Values
+from ingest.collectors.percpu import CpuMetric
+from ingest.collectors.tables import LIVE
+from ingest.collectors.topology import Spread, parse_list, spread
+from ingest.kept_file import KeptFile
+from ingest.perf.calls import LinuxPerfCalls, PerfCalls, counts_here, kernel_setting
+from ingest.perf.counters import CpuCounters
+from ingest.perf.event import GENERIC, Event
+from ingest.perf.pmu import Pmu
+from ingest.perf.refusal import ENOUGH_DESCRIPTORS, reason_of, refusal
+from ingest.perf.table import EventTable
+
+ROOM_SHARE = 3
+"""A collector takes at most one in so many of the descriptors that the process has left."""
+
+NOT_HERE = "a tree of files holds no performance counters"
+_ONLINE = "/sys/devices/system/cpu/online"
+
+
+class CpuEventsCollector(ABC):
+    """Rates by host and by CPU, or by NUMA node where there are more CPUs than `per_cpu_limit`.
+
+    Rates are the kernel's counts over the time that it counted, so they need no clock of ours. Where CPUs take turns, a
+    CPU has a value in its turn only, and sums are of each one's last.
+    """
+
+    name: ClassVar[str]
+    tier: ClassVar[Tier] = Tier.MEDIUM
+    background: ClassVar[bool] = True
+    """Reading a counter of another CPU interrupts that CPU and waits for it."""
+    columns: ClassVar[tuple[CpuMetric, ...]]
+    metrics: ClassVar[tuple[Metric, ...]]
+    what: ClassVar[str]
+
+    def __init__(self, calls: PerfCalls | None = None) -> None:
+        self._calls = calls or LinuxPerfCalls()
+        self._online: KeptFile | None = None
+        self._counters: CpuCounters | None = None
+        self._absent: list[tuple[str, str, str]] = []
+        self._mix: list[tuple[list[int], Values]] = []
+        self._latest = np.empty((0, 0))
+        self._on_host: list[int] = []
+        self._by_cpu: list[int] = []
+        self._spread = Spread((), np.empty(0, np.intp), np.empty(0, np.intp))
+        self._single = np.empty(0, np.bool_)
+
+    @abstractmethod
+    def table(self, host: Host) -> tuple[EventTable, Pmu | None]:
+        """Events to count, and the PMU in whose terms those stand that are not the kernel's own names."""
+
+    def open(self, host: Host) -> Sequence[Slot]:
+        self.close()
+        self._absent = []
+        if not counts_here(host):
+            raise NoDataError(NOT_HERE, "not supported")
+        cpus = self._cpus(host)
+        table, pmu = self.table(host)
+        events = self._encoded(table, pmu)
+        names = [*events]
+        plan = tuple(tuple(names.index(name) for name in group if name in events) for group in table.groups)
+        counters = CpuCounters(self._calls, [*events.values()], plan, cpus, self._calls.room() // ROOM_SHARE)
+        try:
+            counters.open()
+        except OSError as error:
+            counters.close()
+            raise refusal(host, self.what, error) from error
+        self._counters = counters
+        self._absent += [
+            (f"{self.what}: {names[place]}", reason_of(error), "")
+            for place, error in counters.missing.items()
+        ]
+        counted = [name for place, name in enumerate(names) if place not in counters.missing]
+        return self._settle(host, table, names, counted)
+
+    def read(self, out: Values) -> bool:
+        if self._counters is None or self._online is None or self._online.read_changed() is not None:
+            return False
+        columns, rates = self._counters.read()
+        values = np.array([weights @ rates[places] for places, weights in self._mix])
+        if self._counters.turns:
+            self._latest[:, columns] = values[:, columns]
+        else:
+            self._latest = values
+        whole = self._latest[self._on_host].sum(axis=1)
+        now, last = (self._spread.fold(each[self._by_cpu]) for each in (values, self._latest))
+        out[:] = np.concatenate([whole, np.where(self._single, now, last).ravel()])
+        return True
+
+    def absent(self) -> Sequence[tuple[str, str, str]]:
+        counters = self._counters
+        found = list(self._absent)
+        if counters is not None and counters.turns:
+            which = f"{self.what} of all CPUs at once; {counters.at_once} of {len(counters.cpus)} take turns"
+            found.append((which, "too few descriptors", ENOUGH_DESCRIPTORS))
+        if counters is not None and counters.split:
+            watchdog = kernel_setting("nmi_watchdog") == "1"
+            remedy = "sysctl -w kernel.nmi_watchdog=0" if watchdog else ""
+            found.append((f"{self.what} in groups; others hold some counters", "N/A", remedy))
+        return tuple(found)
+
+    def close(self) -> None:
+        if self._counters is not None:
+            self._counters.close()
+            self._counters = None
+        if self._online is not None:
+            self._online.close()
+            self._online = None
+
+    def _cpus(self, host: Host) -> list[int]:
+        self._online = KeptFile(host.path(_ONLINE))
+        try:
+            content = self._online.read_changed() or b""
+        except OSError:
+            content = b""
+        cpus = [*parse_list(content.decode("ascii", "replace"))]
+        if not cpus:
+            raise NoDataError(f"{_ONLINE} names no CPU", "not supported")
+        return cpus
+
+    def _encoded(self, table: EventTable, pmu: Pmu | None) -> dict[str, Event]:
+        """Events of the table that this PMU has terms for, by name."""
+        events: dict[str, Event] = {}
+        for name in (name for group in table.groups for name in group):
+            terms = table.events[name]
+            try:
+                events[name] = GENERIC[terms] if terms in GENERIC or pmu is None else pmu.event(terms)
+            except (KeyError, ValueError):
+                self._absent.append((f"{self.what}: {name}", "not supported", ""))
+        return events
+
+    def _settle(
+        self, host: Host, table: EventTable, names: Sequence[str], counted: Sequence[str]
+    ) -> list[Slot]:
+        """Slots of the metrics of which all events are counted: of the host first, then each metric by device."""
+        assert self._counters is not None  # noqa: S101 - set just before
+        cpus = self._counters.cpus
+        given = [
+            column
+            for column in self.columns
+            if column.metric.name in table.metrics
+            and set(table.metrics[column.metric.name].events) <= set(counted)
+        ]
+        formulas = [table.metrics[column.metric.name] for column in given]
+        self._mix = [
+            (
+                [names.index(name) for name in formula.events],
+                np.array([weight for _, weight in formula.terms]),
+            )
+            for formula in formulas
+        ]
+        self._latest = np.full((len(given), len(cpus)), np.nan)
+        self._on_host = [at for at, column in enumerate(given) if column.on_host]
+        self._by_cpu = [at for at, column in enumerate(given) if column.by_cpu]
+        self._spread = spread(host, cpus)
+        self._single = np.array([device.startswith("cpu") for device in self._spread.devices], np.bool_)
+        sources = [
+            "perf_event_open " + ", ".join(table.events[name] for name in one.events) for one in formulas
+        ]
+        slots = [Slot("cpu", WHOLE_HOST, given[at].metric, LIVE, sources[at]) for at in self._on_host]
+        return slots + [
+            Slot("cpu", device, given[at].metric, LIVE, sources[at])
+            for at in self._by_cpu
+            for device in self._spread.devices
+        ]
