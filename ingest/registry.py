@@ -21,6 +21,9 @@ from ingest.collectors.network import NetworkCollector
 from ingest.collectors.numa import NumaCollector
 from ingest.collectors.nvme import NvmeCollector, NvmeHealthCollector
 from ingest.collectors.pcie import PcieCollector
+from ingest.collectors.perf import PerfCollector
+from ingest.collectors.perf_memory import PerfMemoryCollector
+from ingest.collectors.perf_software import PerfSoftwareCollector
 from ingest.collectors.power import PowerCollector
 from ingest.collectors.pressure import PressureCollector
 from ingest.collectors.processes import ProcessesCollector
@@ -45,6 +48,8 @@ _COLLECTORS: tuple[tuple[Subsystem, type[Collector]], ...] = (
     ("cpu", SensorsCollector),
     ("cpu", PressureCollector),
     ("cpu", SchedstatCollector),
+    ("cpu", PerfCollector),
+    ("cpu", PerfSoftwareCollector),
     ("cpu", InterruptsCollector),
     ("cpu", SoftirqsCollector),
     ("cpu", CgroupCollector),
@@ -54,6 +59,7 @@ _COLLECTORS: tuple[tuple[Subsystem, type[Collector]], ...] = (
     ("memory", NumaCollector),
     ("memory", HugepagesCollector),
     ("memory", EdacCollector),
+    ("memory", PerfMemoryCollector),
     ("interconnect", PcieCollector),
     ("network", NetworkCollector),
     ("network", LinkCollector),

@@ -123,11 +123,16 @@ def _present(host: Host) -> tuple[Controller, list[Pmu]]:
         found = [pmu for pmu in pmus(host, kind.pmus) if pmu.cpus and _has(pmu, wanted)]
         if found:
             return kind, found
-    module = "amd-uncore" if cpu_id(host).startswith("AuthenticAMD") else "intel-uncore"
-    remedy = "" if virtual(host) or not cpu_id(host).count("-") else f"modprobe {module}"
-    raise NoDataError(
-        "no memory controller shows counters in /sys/bus/event_source/devices", "no such device", remedy
-    )
+    raise _none(host)
+
+
+def _none(host: Host) -> NoDataError:
+    what = "no memory controller shows counters in /sys/bus/event_source/devices"
+    if virtual(host):
+        return NoDataError(f"{what} (usual in a virtual machine)")
+    modules = {"GenuineIntel": "intel-uncore", "AuthenticAMD": "amd-uncore"}
+    module = modules.get(cpu_id(host).partition("-")[0])
+    return NoDataError(what, remedy=f"modprobe {module}" if module else "")
 
 
 def _has(pmu: Pmu, wanted: Sequence[str]) -> bool:

@@ -69,6 +69,17 @@ GOLDEN: list[tuple[str, Inputs, dict[str, float]]] = [
     ("link_used_percent",
      {("eth0", "rx_bytes_per_s"): 1e8, ("eth0", "tx_bytes_per_s"): 5e8, ("eth0", "link_speed_bytes_per_s"): 1.25e9},
      {"eth0": 40}),
+    ("ipc", {("cpu3", "instructions_per_s"): 3e9, ("cpu3", "cycles_per_s"): 2e9}, {"cpu3": 1.5}),
+    ("ipc", {("cpu3", "instructions_per_s"): 3e6, ("cpu3", "cycles_per_s"): 2e6}, {}),
+    ("branch_missed_percent", {(H, "branches_per_s"): 5e8, (H, "branch_misses_per_s"): 1e7}, {H: 2}),
+    ("cache_missed_percent", {(H, "cache_references_per_s"): 4e7, (H, "cache_misses_per_s"): 1e7}, {H: 25}),
+    ("stalled_percent", {("cpu0", "cycles_per_s"): 3e9, ("cpu0", "stalled_cycles_per_s"): 1.2e9}, {"cpu0": 40}),
+    ("frontend_stalled_percent",
+     {("cpu0", "cycles_per_s"): 3e9, ("cpu0", "frontend_stalled_cycles_per_s"): 3e8}, {"cpu0": 10}),
+    ("memory_stalled_percent",
+     {("cpu0", "cycles_per_s"): 3e9, ("cpu0", "memory_stalled_cycles_per_s"): 9e8}, {"cpu0": 30}),
+    ("dtlb_walks_per_kilo_instructions",
+     {("node1", "instructions_per_s"): 2e9, ("node1", "dtlb_walks_per_s"): 5e6}, {"node1": 2.5}),
     ("read_await_seconds", {("sda", "reads_per_s"): 200, ("sda", "read_time_seconds_per_s"): 1}, {"sda": 0.005}),
     ("read_await_seconds", {("sda", "reads_per_s"): 0, ("sda", "read_time_seconds_per_s"): 0}, {}),
     ("write_await_seconds", {("sda", "writes_per_s"): 10, ("sda", "write_time_seconds_per_s"): 3}, {"sda": 0.3}),
@@ -153,7 +164,7 @@ def test_an_input_s_name_means_one_thing() -> None:
 
 
 def test_units_end_the_names_of_derived_metrics() -> None:
-    endings = {"%": "_percent", "ratio": "_ratio", "s": "_seconds", "B": "_bytes"}
+    endings = {"%": "_percent", "ratio": "_ratio", "s": "_seconds", "B": "_bytes", "1": ""}
     for derived in catalogue():
         assert derived.metric.endswith(endings[derived.unit])
 

@@ -1,0 +1,9 @@
+-- Share of the cycles in which the CPU sent or executed nothing, for whatever reason.
+-- Absent below 10 million cycles per second.
+--
+-- subsystem  cpu
+-- grain      device
+-- unit       %
+-- inputs     cpu.cycles_per_s, cpu.stalled_cycles_per_s
+-- formula    100 * stalled_cycles / cycles
+CASE WHEN cycles_per_s >= 1e7 THEN 100 * stalled_cycles_per_s / cycles_per_s END
