@@ -56,9 +56,9 @@ class BackgroundReader:
         return self._asked_ns is not None
 
     def poll(self, due: bool) -> Values | None:
-        """Take the reading that has finished since the last call, if any; ask for one if `due`."""
+        """Take the reading that has finished since the last call, if any; ask for one if `due` and it may give any."""
         values = self._take()
-        if due and self._asked_ns is None:
+        if due and self._asked_ns is None and not self._reader.resting:
             self._asked_ns = self._clock.monotonic_ns()
             self._requests.put(True)
         return values

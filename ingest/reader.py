@@ -76,7 +76,7 @@ class Reader:
 
         Call it with numpy's warnings about invalid operations off: a reading may be infinite.
         """
-        if not self._open and (self._clock.monotonic_ns() < self._retry_ns or not self.open()):
+        if self.resting or (not self._open and not self.open()):
             return None
         try:
             values = self._read()
@@ -85,6 +85,11 @@ class Reader:
             return None
         self._wait = FIRST_RETRY_SECONDS
         return values
+
+    @property
+    def resting(self) -> bool:
+        """Whether it is absent or failed, and not to be tried yet: `step` gives nothing."""
+        return not self._open and self._clock.monotonic_ns() < self._retry_ns
 
     def open(self) -> bool:
         """Ask the collector for its layout; False where it is absent or failed, as `condition` then says."""

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from hostsight.clock import FakeClock
+from hostsight.errors import NoDataError
 from ingest.background import HUNG_SECONDS, BackgroundReader
 from ingest.collector import Host
-from ingest.reader import Reader
+from ingest.reader import LAST_RETRY_SECONDS, Reader
 from tests.unit.fakes import SlowCollector, slot
 
 DEADLINE = 20.0
@@ -52,6 +53,21 @@ def test_one_that_does_not_return_is_reported_until_it_does(clock: FakeClock) ->
     collector.gate.set()
     one.wait(DEADLINE)
     assert one.condition.state == "ok"
+    one.close()
+
+
+def test_one_that_is_absent_is_left_to_rest(clock: FakeClock) -> None:
+    collector = SlowCollector()
+    collector.slots = NoDataError("nothing here")
+    one = background(collector, clock)
+    one.poll(due=True)
+    one.wait(DEADLINE)
+    assert one.condition.state == "absent"
+    one.poll(due=True)
+    assert not one.pending
+    clock.advance(LAST_RETRY_SECONDS)
+    one.poll(due=True)
+    assert one.pending
     one.close()
 
 
