@@ -13,6 +13,9 @@ from pathlib import Path
 
 import click
 
+from hostsight.timerange import format_duration
+from ingest.collector import Collector, origin
+
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 _PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -60,12 +63,23 @@ def metrics() -> str:
 
     return "\n".join(
         f"### {collector.name} ({collector.tier.value} tier)\n\n"
+        + _origin(collector)
         + table(
             ("metric", "unit", "kind", "meaning"),
             ((f"`{one.name}`", one.unit, one.kind, one.meaning) for one in collector.metrics),
         )
         for collector in collectors()
     )
+
+
+def _origin(collector: Collector) -> str:
+    """`From /proc/stat; changes every 10ms; needs ...`"""
+    said = origin(collector)
+    if said is None:
+        return ""
+    period = f"; changes every {format_duration(said.period_seconds)}" if said.period_seconds > 0.001 else ""
+    needs = f"; needs {said.needs}" if said.needs else ""
+    return f"From {said.source}{period}{needs}.\n\n".replace("*", "\\*")
 
 
 def state() -> str:

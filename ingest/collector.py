@@ -48,6 +48,18 @@ class Metric:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a collector's values come from, as `docs/metrics.md` says it.
+
+    `period_seconds`: how often most of it changes; each channel has its own. `needs`: what a host or its owner must give.
+    """
+
+    source: str
+    period_seconds: float
+    needs: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Slot:
     """One value that a collector fills at each read: a metric of one device."""
 
@@ -97,6 +109,12 @@ class Collector(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def origin(collector: Collector) -> Origin | None:
+    """Where its values come from: the class's `origin`, which a collector of a site may lack."""
+    said: Origin | None = getattr(collector, "origin", None)
+    return said
 
 
 def tier_on(collector: Collector, host: Host) -> Tier:

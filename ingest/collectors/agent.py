@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from hostsight.channel import WHOLE_HOST
-from ingest.collector import Host, Metric, Slot, Tier, Values
+from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
 from ingest.kept_file import KeptFile
 from ingest.meter import Meter
 
@@ -24,6 +24,7 @@ class TicksCollector:
     """How well the tick keeps time, each tick."""
 
     name: ClassVar[str] = "ticks"
+    origin: ClassVar[Origin] = Origin("the agent itself", 0.0)
     tier: ClassVar[Tier] = Tier.FAST
     metrics: ClassVar[tuple[Metric, ...]] = (LATENESS, CLOCK_STEP)
 
@@ -49,6 +50,7 @@ class AgentCollector:
     """CPU, memory, descriptors, bytes and losses of the agent, and the time that each collector takes."""
 
     name: ClassVar[str] = "agent"
+    origin: ClassVar[Origin] = Origin("the agent itself", 0.0)
     tier: ClassVar[Tier] = Tier.MEDIUM
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric("cpu_percent", "%", "rate", "CPU time of the agent, as a share of one CPU", scale=1e-7),

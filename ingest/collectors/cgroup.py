@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from hostsight.channel import Subsystem
-from ingest.collector import Host, Metric, Slot, Values
+from ingest.collector import Host, Metric, Origin, Slot, Values
 from ingest.collectors.smallfiles import (
     Parser,
     SmallFile,
@@ -83,6 +83,7 @@ Row = tuple[Subsystem, tuple[Metric, ...], Parser]
 
 class CgroupCollector(SmallFilesCollector):
     name: ClassVar[str] = "cgroup"
+    origin: ClassVar[Origin] = Origin("/sys/fs/cgroup, version 1 or 2", 0.001)
     metrics: ClassVar[tuple[Metric, ...]] = (
         CPU, USER, SYSTEM, PERIODS, THROTTLED, THROTTLED_TIME, TASKS, MEMORY, SWAP, HIGH, FULL, OOM, KILLS, READ, WRITTEN,
         *(metric for rows in _PRESSURE.values() for _, metric in rows),

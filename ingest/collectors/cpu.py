@@ -15,7 +15,7 @@ import numpy as np
 
 from hostsight.channel import WHOLE_HOST
 from hostsight.errors import NoDataError
-from ingest.collector import Host, Metric, Slot, Tier, Values
+from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
 from ingest.collectors.tables import why
 from ingest.collectors.topology import cpu_nodes
 from ingest.collectors.words import number, numbers
@@ -72,6 +72,7 @@ class CpuCollector:
     """Times by host and CPU, or by host and NUMA node where there are more CPUs than `per_cpu_limit`; counts."""
 
     name: ClassVar[str] = "cpu"
+    origin: ClassVar[Origin] = Origin("/proc/stat", 0.01)
     tier: ClassVar[Tier] = Tier.FAST
     metrics: ClassVar[tuple[Metric, ...]] = (*_HOST_TIMES, *_COUNTS.values())
 
@@ -174,6 +175,7 @@ class LoadCollector:
     """`0.20 0.18 0.12 1/80 11206` of /proc/loadavg; the kernel updates the averages every 5 s."""
 
     name: ClassVar[str] = "load"
+    origin: ClassVar[Origin] = Origin("/proc/loadavg", 5.0)
     tier: ClassVar[Tier] = Tier.MEDIUM
     metrics: ClassVar[tuple[Metric, ...]] = _LOAD
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from ingest.collector import Host, Metric, Slot, Tier
+from ingest.collector import Host, Metric, Origin, Slot, Tier
 from ingest.collectors.smallfiles import SmallFile, SmallFilesCollector, names_in
 from ingest.collectors.sysclass import natural
 from ingest.collectors.tables import LIVE
@@ -41,6 +41,7 @@ _OF_ROW = {"ce_count": CORRECTED, "ue_count": UNCORRECTED}
 
 class EdacCollector(SmallFilesCollector):
     name: ClassVar[str] = "edac"
+    origin: ClassVar[Origin] = Origin("/sys/devices/system/edac/mc", 0.001, "ECC memory and its EDAC driver")
     tier: ClassVar[Tier] = Tier.SLOW
     metrics: ClassVar[tuple[Metric, ...]] = tuple(_WHOLE.values())
     nothing: ClassVar[str] = f"{_FOLDER} shows no memory controller"

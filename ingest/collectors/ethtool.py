@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from hostsight.errors import NoDataError
-from ingest.collector import Host, Metric, Slot, Tier, Values
+from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
 from ingest.collectors.ethtool_names import METRICS, chosen
 from ingest.collectors.network import is_hardware
 from ingest.collectors.smallfiles import names_in
@@ -99,6 +99,9 @@ class _Nic:
 
 class EthtoolCollector:
     name: ClassVar[str] = "ethtool"
+    origin: ClassVar[Origin] = Origin(
+        "the ioctl SIOCETHTOOL (as `ethtool -S`)", 0.001, "a driver whose statistics are known"
+    )
     tier: ClassVar[Tier] = Tier.MEDIUM
     background: ClassVar[bool] = True
     metrics: ClassVar[tuple[Metric, ...]] = METRICS

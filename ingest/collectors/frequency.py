@@ -14,7 +14,7 @@ import numpy as np
 
 from hostsight.channel import WHOLE_HOST
 from hostsight.errors import NoDataError
-from ingest.collector import Host, Metric, Slot, Tier, Values
+from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
 from ingest.collectors.clocks import (
     AVERAGE,
     CPUINFO,
@@ -47,6 +47,11 @@ class FrequencyCollector:
     """Mean, slowest and fastest clock of the host; each CPU's own up to `per_cpu_limit` CPUs."""
 
     name: ClassVar[str] = "frequency"
+    origin: ClassVar[Origin] = Origin(
+        "/dev/cpu/*/msr (APERF, MPERF), else cpuinfo_avg_freq or scaling_cur_freq of cpufreq, else /proc/cpuinfo",
+        0.01,
+        "root and the msr module for the first of these",
+    )
     tier: ClassVar[Tier] = Tier.MEDIUM
     background: ClassVar[bool] = True
     metrics: ClassVar[tuple[Metric, ...]] = (*_WHOLE, FREQUENCY)

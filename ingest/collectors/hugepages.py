@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from hostsight.errors import NoDataError
-from ingest.collector import Host, Metric, Slot, Tier, Values
+from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
 from ingest.collectors.tables import LIVE
 from ingest.collectors.topology import nodes
 from ingest.collectors.words import number
@@ -32,6 +32,11 @@ _FILES: dict[str, Metric] = {
 
 class HugepagesCollector:
     name: ClassVar[str] = "hugepages"
+    origin: ClassVar[Origin] = Origin(
+        "/sys/kernel/mm/hugepages, /sys/devices/system/node/node*/hugepages",
+        0.001,
+        "a kernel with CONFIG_HUGETLBFS",
+    )
     tier: ClassVar[Tier] = Tier.MEDIUM
     metrics: ClassVar[tuple[Metric, ...]] = tuple(_FILES.values())
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hostsight.channel import WHOLE_HOST
 from hostsight.errors import NoDataError
-from ingest.collector import Host, Metric, Slot, Tier, Values
+from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
 from ingest.collectors.irq_devices import IrqDevice, irq_devices
 from ingest.collectors.irq_table import IrqTable, count_cpus
 from ingest.collectors.pci import pci_devices
@@ -64,6 +64,7 @@ _KINDS: dict[str, Metric] = {
 
 class InterruptsCollector:
     name: ClassVar[str] = "interrupts"
+    origin: ClassVar[Origin] = Origin("/proc/interrupts", 0.001)
     tier: ClassVar[Tier] = Tier.SLOW
     metrics: ClassVar[tuple[Metric, ...]] = (ALL, OWN_NODE, *_KINDS.values())
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from hostsight.errors import NoDataError
-from ingest.collector import Host, Metric, Slot, Tier, Values
+from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
 from ingest.collectors.network import is_hardware
 from ingest.collectors.tables import LIVE
 from ingest.collectors.words import number
@@ -36,6 +36,9 @@ _FILES: dict[str, Metric] = {
 
 class LinkCollector:
     name: ClassVar[str] = "link"
+    origin: ClassVar[Origin] = Origin(
+        "/sys/class/net/*/carrier, speed, carrier_changes", 0.001, "an interface of real hardware"
+    )
     tier: ClassVar[Tier] = Tier.MEDIUM
     background: ClassVar[bool] = True
     metrics: ClassVar[tuple[Metric, ...]] = tuple(_FILES.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from ingest.collector import Host, Metric, Tier
+from ingest.collector import Host, Metric, Origin, Tier
 from ingest.collectors.tables import FOLDED, Field, Source, TableCollector
 from ingest.collectors.wordtable import FLAT
 
@@ -63,6 +63,7 @@ _FIELDS: tuple[Field, ...] = (
 
 class MemoryCollector(TableCollector):
     name: ClassVar[str] = "memory"
+    origin: ClassVar[Origin] = Origin("/proc/meminfo", 1.0)
     tier: ClassVar[Tier] = Tier.FAST
     metrics: ClassVar[tuple[Metric, ...]] = tuple(field.metric for field in _FIELDS)
 

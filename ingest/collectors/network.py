@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from hostsight.channel import Subsystem
-from ingest.collector import Host, Metric
+from ingest.collector import Host, Metric, Origin
 from ingest.collectors.devices import Choice, DeviceCollector, busy, device_name
 from ingest.collectors.words import Words
 
@@ -43,6 +43,7 @@ _METRICS: dict[str, Metric] = {
 
 class NetworkCollector(DeviceCollector):
     name: ClassVar[str] = "network"
+    origin: ClassVar[Origin] = Origin("/proc/net/dev", 0.001)
     metrics: ClassVar[tuple[Metric, ...]] = tuple(_METRICS.values())
     subsystem: ClassVar[Subsystem] = "network"
     path: ClassVar[str] = "/proc/net/dev"

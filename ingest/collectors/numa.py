@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from hostsight.channel import Subsystem
-from ingest.collector import Host, Metric, Tier
+from ingest.collector import Host, Metric, Origin, Tier
 from ingest.collectors.tables import FOLDED, Field, Source, TableCollector
 from ingest.collectors.topology import nodes
 from ingest.collectors.wordtable import FLAT, OF_NODE
@@ -58,6 +58,9 @@ _NUMASTAT = (
 
 class NumaCollector(TableCollector):
     name: ClassVar[str] = "numa"
+    origin: ClassVar[Origin] = Origin(
+        "/sys/devices/system/node/node*/meminfo and numastat", 1.0, "several NUMA nodes to be of interest"
+    )
     tier: ClassVar[Tier] = Tier.MEDIUM
     metrics: ClassVar[tuple[Metric, ...]] = tuple(field.metric for field in (*_MEMINFO, *_NUMASTAT))
 

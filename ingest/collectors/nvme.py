@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from hostsight.errors import NoDataError
-from ingest.collector import Host, Metric, Slot, Tier, Values
+from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
 from ingest.collectors.smallfiles import SmallFile, SmallFilesCollector, read_word
 from ingest.collectors.sysclass import class_devices, class_folder
 from ingest.collectors.tables import LIVE, why
@@ -39,6 +39,7 @@ class NvmeCollector(SmallFilesCollector):
     """State of each controller, use of each namespace."""
 
     name: ClassVar[str] = "nvme"
+    origin: ClassVar[Origin] = Origin("/sys/class/nvme", 0.001, "an NVMe controller")
     tier: ClassVar[Tier] = Tier.SLOW
     metrics: ClassVar[tuple[Metric, ...]] = (LIVE_STATE, USED, SIZE)
     nothing: ClassVar[str] = _NOTHING
@@ -115,6 +116,9 @@ class NvmeHealthCollector:
     """The health log of each controller, by an ioctl on its character device."""
 
     name: ClassVar[str] = "nvme_health"
+    origin: ClassVar[Origin] = Origin(
+        "log page 02h by the ioctl NVME_IOCTL_ADMIN_CMD on /dev/nvme*", 60.0, "root"
+    )
     tier: ClassVar[Tier] = Tier.SLOW
     metrics: ClassVar[tuple[Metric, ...]] = tuple(metric for metric, *_ in _HEALTH)
 

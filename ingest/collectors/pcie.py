@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from ingest.collector import Host, Metric, Slot, Tier
+from ingest.collector import Host, Metric, Origin, Slot, Tier
 from ingest.collectors.pci import pci_folders
 from ingest.collectors.smallfiles import SmallFile, SmallFilesCollector, one_number, read_word
 from ingest.collectors.tables import LIVE
@@ -56,6 +56,11 @@ class PcieCollector(SmallFilesCollector):
     """Devices before bridges, those with the fastest links first."""
 
     name: ClassVar[str] = "pcie"
+    origin: ClassVar[Origin] = Origin(
+        "/sys/devices/pci*: current_link_*, max_link_*, aer_dev_*",
+        0.001,
+        "real hardware; AER enabled by the firmware for errors",
+    )
     tier: ClassVar[Tier] = Tier.SLOW
     metrics: ClassVar[tuple[Metric, ...]] = (
         GENERATION, LANES, SPEED, SPEED_SHARE, LANES_SHARE, *_AER.values()

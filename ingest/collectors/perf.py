@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ingest.collector import Host, Metric
+from ingest.collector import Host, Metric, Origin
 from ingest.collectors.cpuevents import CpuEventsCollector
 from ingest.collectors.percpu import CpuMetric
 from ingest.perf.cpuid import cpu_id
@@ -45,6 +45,11 @@ _COLUMNS = (
 
 class PerfCollector(CpuEventsCollector):
     name: ClassVar[str] = "perf"
+    origin: ClassVar[Origin] = Origin(
+        "perf_event_open, hardware events",
+        0.001,
+        "hardware counters, and CAP_PERFMON or kernel.perf_event_paranoid of at most 0",
+    )
     columns: ClassVar[tuple[CpuMetric, ...]] = _COLUMNS
     metrics: ClassVar[tuple[Metric, ...]] = tuple(column.metric for column in _COLUMNS)
     what: ClassVar[str] = "hardware events"

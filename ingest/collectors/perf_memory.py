@@ -13,7 +13,7 @@ import numpy as np
 
 from hostsight.channel import WHOLE_HOST
 from hostsight.errors import NoDataError
-from ingest.collector import Host, Metric, Slot, Tier, Values
+from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
 from ingest.collectors.cpuevents import NOT_HERE, ROOM_SHARE
 from ingest.collectors.smallfiles import read_word
 from ingest.collectors.tables import LIVE
@@ -51,6 +51,11 @@ class PerfMemoryCollector:
     """By host and NUMA node; by package where a package is several nodes."""
 
     name: ClassVar[str] = "perf_memory"
+    origin: ClassVar[Origin] = Origin(
+        "perf_event_open, counters of the memory controllers",
+        0.001,
+        "uncore counters, and CAP_PERFMON or kernel.perf_event_paranoid of at most 0",
+    )
     tier: ClassVar[Tier] = Tier.MEDIUM
     background: ClassVar[bool] = True
     metrics: ClassVar[tuple[Metric, ...]] = tuple(_METRICS.values())

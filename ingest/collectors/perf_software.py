@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ingest.collector import Host, Metric
+from ingest.collector import Host, Metric, Origin
 from ingest.collectors.cpuevents import CpuEventsCollector
 from ingest.collectors.percpu import CpuMetric
 from ingest.perf.formula import Formula
@@ -38,6 +38,9 @@ _EVENTS = {
 
 class PerfSoftwareCollector(CpuEventsCollector):
     name: ClassVar[str] = "perf_software"
+    origin: ClassVar[Origin] = Origin(
+        "perf_event_open, software events", 0.001, "CAP_PERFMON or kernel.perf_event_paranoid of at most 0"
+    )
     columns: ClassVar[tuple[CpuMetric, ...]] = tuple(_EVENTS.values())
     metrics: ClassVar[tuple[Metric, ...]] = tuple(column.metric for column in _EVENTS.values())
     what: ClassVar[str] = "software events"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from hostsight.channel import Subsystem
-from ingest.collector import Host, Metric, Slot
+from ingest.collector import Host, Metric, Origin, Slot
 from ingest.collectors.smallfiles import SmallFile, SmallFilesCollector, one_number, plain, read_word
 from ingest.collectors.sysclass import class_devices, class_folder
 from ingest.collectors.words import number
@@ -50,6 +50,9 @@ class PowerCollector(SmallFilesCollector):
     """The device is the zone's name, `package-0`, with its package's before it, `package-0-dram`."""
 
     name: ClassVar[str] = "power"
+    origin: ClassVar[Origin] = Origin(
+        "/sys/class/powercap/intel-rapl*", 0.001, "root, or files that others may read"
+    )
     metrics: ClassVar[tuple[Metric, ...]] = (POWER, LIMIT)
     nothing: ClassVar[str] = f"/sys/class/{_KIND} shows no RAPL zone"
     remedy: ClassVar[str] = "modprobe intel_rapl_msr (Intel and AMD); a virtual machine has none"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from hostsight.channel import Subsystem
-from ingest.collector import Host, Metric, Tier
+from ingest.collector import Host, Metric, Origin, Tier
 from ingest.collectors.tables import Field, Source, TableCollector
 from ingest.collectors.wordtable import ASSIGNED
 
@@ -46,6 +46,7 @@ _FILES: dict[str, tuple[Field, ...]] = {
 
 class PressureCollector(TableCollector):
     name: ClassVar[str] = "pressure"
+    origin: ClassVar[Origin] = Origin("/proc/pressure", 0.001, "a kernel with CONFIG_PSI")
     tier: ClassVar[Tier] = Tier.FAST
     metrics: ClassVar[tuple[Metric, ...]] = tuple(
         field.metric for fields in _FILES.values() for field in fields

@@ -18,7 +18,7 @@ import numpy as np
 
 from hostsight.channel import WHOLE_HOST
 from hostsight.errors import NoDataError
-from ingest.collector import Host, Metric, Slot, Tier, Values
+from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
 from ingest.collectors.smallfiles import names_in, read_small
 from ingest.collectors.words import number
 
@@ -60,6 +60,7 @@ class ProcessesCollector:
     """All processes each time; the I/O of one that used no CPU since the last time is not asked for again."""
 
     name: ClassVar[str] = "processes"
+    origin: ClassVar[Origin] = Origin("/proc/PID/stat, /proc/PID/io", 0.01, "root for the I/O of other users")
     tier: ClassVar[Tier] = Tier.SLOW
     metrics: ClassVar[tuple[Metric, ...]] = (CPU, RESIDENT, TRANSFER, ZOMBIES, STUCK)
 

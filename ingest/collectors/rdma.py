@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from ingest.collector import Host, Metric, Slot, Tier
+from ingest.collector import Host, Metric, Origin, Slot, Tier
 from ingest.collectors.smallfiles import Parser, SmallFile, SmallFilesCollector, names_in, one_number
 from ingest.collectors.sysclass import class_devices, class_folder, natural
 from ingest.collectors.tables import LIVE
@@ -120,6 +120,7 @@ class RdmaCollector(_PortCollector):
     """Traffic and link, each second."""
 
     name: ClassVar[str] = "rdma"
+    origin: ClassVar[Origin] = Origin("/sys/class/infiniband/*/ports/*/counters", 0.001, "an RDMA adapter")
     wanted: ClassVar[Mapping[str, Metric]] = _TRAFFIC | _OF_LINK
     metrics: ClassVar[tuple[Metric, ...]] = tuple(wanted.values())
 
@@ -128,6 +129,9 @@ class RdmaErrorsCollector(_PortCollector):
     """Errors and the hardware's own counters; each one may cost a command to the adapter."""
 
     name: ClassVar[str] = "rdma_errors"
+    origin: ClassVar[Origin] = Origin(
+        "/sys/class/infiniband/*/ports/*/counters and hw_counters", 0.001, "an RDMA adapter"
+    )
     tier: ClassVar[Tier] = Tier.SLOW
     wanted: ClassVar[Mapping[str, Metric]] = _ERRORS
     metrics: ClassVar[tuple[Metric, ...]] = tuple(_ERRORS.values())

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from hostsight.channel import Subsystem
-from ingest.collector import Metric
+from ingest.collector import Metric, Origin
 from ingest.collectors.percpu import Counts, CpuMetric, PerCpuCollector
 from ingest.collectors.words import numbers
 
@@ -33,6 +33,7 @@ _CPU = re.compile(rb"cpu(\d{1,6})")
 
 class SchedstatCollector(PerCpuCollector):
     name: ClassVar[str] = "schedstat"
+    origin: ClassVar[Origin] = Origin("/proc/schedstat", 0.001, "a kernel with CONFIG_SCHEDSTATS")
     metrics: ClassVar[tuple[Metric, ...]] = tuple(column.metric for column in _COLUMNS)
     subsystem: ClassVar[Subsystem] = "cpu"
     path: ClassVar[str] = "/proc/schedstat"

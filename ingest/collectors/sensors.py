@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from hostsight.channel import Subsystem
-from ingest.collector import Host, Metric, Slot, Tier
+from ingest.collector import Host, Metric, Origin, Slot, Tier
 from ingest.collectors.smallfiles import SmallFile, SmallFilesCollector, names_in, plain, read_word
 from ingest.collectors.sysclass import class_devices, class_folder, natural
 
@@ -47,6 +47,7 @@ class SensorsCollector(SmallFilesCollector):
     """A sensor is a device: the chip's place and the sensor's own label, `coretemp.0-Core_3`."""
 
     name: ClassVar[str] = "sensors"
+    origin: ClassVar[Origin] = Origin("/sys/class/hwmon, /sys/class/thermal", 1.0, "the drivers of the board")
     tier: ClassVar[Tier] = Tier.SLOW
     metrics: ClassVar[tuple[Metric, ...]] = (*_KINDS.values(), ALARM)
     nothing: ClassVar[str] = "neither /sys/class/hwmon nor /sys/class/thermal shows a sensor"

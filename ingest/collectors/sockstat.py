@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import ClassVar
 
-from ingest.collector import Host, Metric, Tier
+from ingest.collector import Host, Metric, Origin, Tier
 from ingest.collectors.tables import Field, Source, TableCollector
 from ingest.collectors.wordtable import PAIRS
 
@@ -43,6 +43,7 @@ _FIELDS_6 = (
 
 class SockstatCollector(TableCollector):
     name: ClassVar[str] = "sockstat"
+    origin: ClassVar[Origin] = Origin("/proc/net/sockstat, /proc/net/sockstat6", 0.001)
     tier: ClassVar[Tier] = Tier.MEDIUM
     metrics: ClassVar[tuple[Metric, ...]] = tuple(field.metric for field in (*_FIELDS, *_FIELDS_6))
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from hostsight.channel import Subsystem
-from ingest.collector import Metric, Values
+from ingest.collector import Metric, Origin, Values
 from ingest.collectors.percpu import Counts, CpuMetric, PerCpuCollector
 from ingest.collectors.words import numbers
 
@@ -41,6 +41,7 @@ class SoftirqsCollector(PerCpuCollector):
     """The host's total of all types is the `cpu` collector's: /proc/stat has it."""
 
     name: ClassVar[str] = "softirqs"
+    origin: ClassVar[Origin] = Origin("/proc/softirqs", 0.001)
     metrics: ClassVar[tuple[Metric, ...]] = tuple(column.metric for column in (*_TYPES.values(), _TOTAL))
     subsystem: ClassVar[Subsystem] = "cpu"
     path: ClassVar[str] = "/proc/softirqs"

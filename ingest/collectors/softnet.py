@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from hostsight.channel import Subsystem
-from ingest.collector import Metric
+from ingest.collector import Metric, Origin
 from ingest.collectors.percpu import Counts, CpuMetric, PerCpuCollector
 
 _CPU = 12
@@ -69,6 +69,7 @@ _FIELDS: dict[int, CpuMetric] = {
 
 class SoftnetCollector(PerCpuCollector):
     name: ClassVar[str] = "softnet"
+    origin: ClassVar[Origin] = Origin("/proc/net/softnet_stat", 0.001)
     metrics: ClassVar[tuple[Metric, ...]] = tuple(column.metric for column in _FIELDS.values())
     subsystem: ClassVar[Subsystem] = "network"
     path: ClassVar[str] = "/proc/net/softnet_stat"

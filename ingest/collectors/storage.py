@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar
 
 from hostsight.channel import Subsystem
-from ingest.collector import Host, Metric
+from ingest.collector import Host, Metric, Origin
 from ingest.collectors.devices import Choice, DeviceCollector, busy, device_name
 from ingest.collectors.words import Words
 
@@ -62,6 +62,7 @@ _COLUMNS: tuple[Metric, ...] = (
 
 class StorageCollector(DeviceCollector):
     name: ClassVar[str] = "storage"
+    origin: ClassVar[Origin] = Origin("/proc/diskstats", 0.001)
     metrics: ClassVar[tuple[Metric, ...]] = _COLUMNS
     subsystem: ClassVar[Subsystem] = "storage"
     path: ClassVar[str] = "/proc/diskstats"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from ingest.collector import Host, Metric, Tier
+from ingest.collector import Host, Metric, Origin, Tier
 from ingest.collectors.tables import Field, Source, TableCollector
 from ingest.collectors.wordtable import FLAT, HEADED
 
@@ -151,6 +151,7 @@ _SNMP6 = (
 
 class TcpCollector(TableCollector):
     name: ClassVar[str] = "tcp"
+    origin: ClassVar[Origin] = Origin("/proc/net/snmp, /proc/net/netstat, /proc/net/snmp6", 0.001)
     tier: ClassVar[Tier] = Tier.MEDIUM
     metrics: ClassVar[tuple[Metric, ...]] = tuple(field.metric for field in (*_SNMP, *_NETSTAT, *_SNMP6))
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from ingest.collector import Host, Metric, Slot
+from ingest.collector import Host, Metric, Origin, Slot
 from ingest.collectors.smallfiles import SmallFile, SmallFilesCollector, names_in, read_word
 from ingest.collectors.sysclass import natural
 from ingest.collectors.tables import LIVE
@@ -44,6 +44,9 @@ class ThrottlingCollector(SmallFilesCollector):
     """By package; and by core, named by its first CPU, where the host has at most `per_cpu_limit` CPUs."""
 
     name: ClassVar[str] = "throttling"
+    origin: ClassVar[Origin] = Origin(
+        "/sys/devices/system/cpu/cpu*/thermal_throttle", 0.001, "an Intel processor"
+    )
     metrics: ClassVar[tuple[Metric, ...]] = (*_PACKAGE.values(), *_CORE.values())
     nothing: ClassVar[str] = f"{_CPUS}/cpu*/thermal_throttle is there on Intel processors alone"
 

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from typing import ClassVar
 
-from ingest.collector import Host, Metric, Tier
+from ingest.collector import Host, Metric, Origin, Tier
 from ingest.collectors.tables import Field, Source, TableCollector
 from ingest.collectors.wordtable import FLAT
 
@@ -145,6 +145,7 @@ _FIELDS: tuple[Field, ...] = (*_PAGING, *_WRITEBACK, *_RECLAIM, *_COMPACTION, *_
 
 class VmstatCollector(TableCollector):
     name: ClassVar[str] = "vmstat"
+    origin: ClassVar[Origin] = Origin("/proc/vmstat", 0.001)
     tier: ClassVar[Tier] = Tier.FAST
     metrics: ClassVar[tuple[Metric, ...]] = tuple(field.metric for field in _FIELDS)
 

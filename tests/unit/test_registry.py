@@ -6,7 +6,7 @@ import pytest
 
 from hostsight.channel import KINDS
 from hostsight.errors import SettingsError
-from ingest.collector import Collector, Metric
+from ingest.collector import Collector, Metric, origin
 from ingest.registry import collectors, enabled, subsystem_of
 
 ENDINGS = {"B": "_bytes", "B/s": "_bytes_per_s", "%": "_percent", "s": "_seconds", "Hz": "_hertz"}
@@ -36,6 +36,13 @@ def test_a_metric_says_its_unit_and_what_it_means(metric: Metric) -> None:
 def test_a_collector_belongs_to_a_subsystem_and_can_be_switched_off(collector: Collector) -> None:
     assert subsystem_of(collector) in {"cpu", "memory", "network", "storage", "interconnect", "agent"}
     assert collector.name not in {one.name for one in enabled([collector.name])}
+
+
+@pytest.mark.parametrize("collector", collectors(), ids=lambda one: one.name)
+def test_a_collector_says_where_its_values_come_from(collector: Collector) -> None:
+    said = origin(collector)
+    assert said is not None
+    assert said.source
 
 
 def test_an_unknown_name_is_refused_with_the_nearest() -> None:
