@@ -25,7 +25,7 @@ from ingest.perf.table import EventTable
 ROOM_SHARE = 3
 """A collector takes at most one in so many of the descriptors that the process has left."""
 
-NOT_HERE = "a tree of files holds no performance counters"
+NOT_HERE = "cannot be counted in a tree of files"
 _ONLINE = "/sys/devices/system/cpu/online"
 
 
@@ -64,7 +64,7 @@ class CpuEventsCollector(ABC):
         self.close()
         self._absent = []
         if not counts_here(host):
-            raise NoDataError(NOT_HERE, "not supported")
+            raise NoDataError(f"{self.what} {NOT_HERE}", "not supported")
         cpus = self._cpus(host)
         table, pmu = self.table(host)
         events = self._encoded(table, pmu)

@@ -36,6 +36,8 @@ _METRICS = {
     ),
     "moved": Metric("memory_moved_bytes_per_s", "B/s", "gauge", "data read from and written to memory"),
 }
+_PLACES = {direction: place for place, direction in enumerate(_METRICS)}
+"""Whatever is read or written is moved, too: the last place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class PerfMemoryCollector:
     def open(self, host: Host) -> Sequence[Slot]:
         self.close()
         if not counts_here(host):
-            raise NoDataError(NOT_HERE, "not supported")
+            raise NoDataError(f"{_WHAT} {NOT_HERE}", "not supported")
         kind, found = _present(host)
         try:
             for pmu in found:
@@ -108,12 +110,11 @@ class PerfMemoryCollector:
         self._units = []
 
     def _open_unit(self, host: Host, kind: Controller, pmu: Pmu) -> None:
-        terms = [(place, term) for place, one in enumerate(_METRICS) for term in getattr(kind, one)]
+        terms = _terms(kind)
         events = [pmu.event(term) for _, term in terms]
         weights = np.zeros((len(_METRICS), len(events)))
-        for event, (place, term) in enumerate(terms):
-            size = kind.bytes.get([*_METRICS][place]) or pmu.bytes_per_count(term) or np.nan
-            weights[[place, -1], event] = size
+        for event, (direction, term) in enumerate(terms):
+            weights[[_PLACES[direction], -1], event] = _size(kind, pmu, direction, term)
         together = tuple(range(len(events)))
         plan = (together,) if len(events) <= _MOST_TOGETHER else tuple((one,) for one in together)
         counters = CpuCounters(self._calls, events, plan, pmu.cpus, self._calls.room() // ROOM_SHARE)
@@ -124,8 +125,7 @@ class PerfMemoryCollector:
 def _present(host: Host) -> tuple[Controller, list[Pmu]]:
     """The best kind of memory controllers that this host shows."""
     for kind in controllers_for(cpu_id(host)):
-        wanted = (*kind.read, *kind.write, *kind.moved)
-        found = [pmu for pmu in pmus(host, kind.pmus) if pmu.cpus and _has(pmu, wanted)]
+        found = [pmu for pmu in pmus(host, kind.pmus) if pmu.cpus and _fits(kind, pmu)]
         if found:
             return kind, found
     raise _none(host)
@@ -140,9 +140,19 @@ def _none(host: Host) -> NoDataError:
     return NoDataError(what, remedy=f"modprobe {module}" if module else "")
 
 
-def _has(pmu: Pmu, wanted: Sequence[str]) -> bool:
+def _terms(kind: Controller) -> list[tuple[str, str]]:
+    """(direction, event) of all that is counted."""
+    return [(direction, term) for direction in _METRICS for term in getattr(kind, direction)]
+
+
+def _size(kind: Controller, pmu: Pmu, direction: str, term: str) -> float | None:
+    return kind.bytes.get(direction) or pmu.bytes_per_count(term)
+
+
+def _fits(kind: Controller, pmu: Pmu) -> bool:
+    """Whether the PMU has all events of the kind, and it is known how many bytes each of them counts."""
     try:
-        return all(pmu.event(terms) for terms in wanted)
+        return all(pmu.event(term) and _size(kind, pmu, direction, term) for direction, term in _terms(kind))
     except ValueError:
         return False
 

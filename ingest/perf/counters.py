@@ -155,10 +155,10 @@ class CpuCounters:
 
     def _make_do(self, column: int) -> None:
         """Go on with the CPUs that are open, less a few, so that the rest of the process can open files."""
-        for given_up in [*self._groups][max(1, len(self._groups) - _LEFT_FREE) :]:
-            _close(self._groups.pop(given_up))
-            column = given_up if column > given_up else column
-        self._next, self.at_once = column, len(self._groups)
+        given_up = [*self._groups][max(1, len(self._groups) - _LEFT_FREE) :]
+        for each in given_up:
+            _close(self._groups.pop(each))
+        self._next, self.at_once = next(iter(given_up), column), len(self._groups)
 
     def _open_cpu(self, cpu: int, missing: dict[int, OSError]) -> list[_Group]:
         """Groups of one CPU. Events that it does not have go into `missing`; a CPU that is offline has none."""

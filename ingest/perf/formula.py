@@ -24,10 +24,10 @@ def parse_formula(text: str) -> Formula:
     """Events joined by + and -, times and divided by numbers, with brackets. Raises ValueError for anything else."""
     try:
         weights = _weights(ast.parse(text, mode="eval").body)
-    except (SyntaxError, ZeroDivisionError) as error:
-        raise ValueError(f"'{text}' is no formula") from error
+    except (SyntaxError, ZeroDivisionError, ValueError) as error:
+        raise ValueError(f"'{text}' is no formula: {error}") from error
     if weights.pop(_ONE, 0.0):
-        raise ValueError(f"'{text}' adds a number to a count")
+        raise ValueError(f"'{text}' is no formula: it adds a number to a count")
     return Formula(tuple(sorted(weights.items())))
 
 
@@ -44,7 +44,7 @@ def _weights(node: ast.expr) -> dict[str, float]:
             return _product(_weights(left), _weights(right))
         case ast.BinOp(left=left, op=ast.Div(), right=right):
             return _product(_weights(left), {_ONE: 1.0 / _number(_weights(right))})
-    raise ValueError(f"'{ast.unparse(node)}' may not stand in a formula")
+    raise ValueError(f"'{ast.unparse(node)}' is neither an event, a number nor + - * /")
 
 
 def _sum(left: Mapping[str, float], right: Mapping[str, float], sign: float) -> dict[str, float]:

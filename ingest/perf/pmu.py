@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from ingest.collectors.topology import parse_list
 from ingest.perf.event import Event
 
 _DEVICES = "/sys/bus/event_source/devices"
+_BITS = 64
 _WORDS = ("config", "config1", "config2")
 _CORE = re.compile(r"cpu|cpu_core|cpu_atom|armv[78]_\w+|cpum_cf")
 _UNITS = {"": 1.0, "Bytes": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
@@ -51,9 +53,10 @@ class Pmu:
         """What one count of an alias stands for, in bytes; None where the PMU does not say."""
         scale, unit = (read_word(self.path / "events" / f"{alias}.{kind}") for kind in ("scale", "unit"))
         try:
-            return float(scale) * _UNITS[unit]
+            size = float(scale) * _UNITS[unit]
         except (ValueError, KeyError):
             return None
+        return size if 0 < size < math.inf else None
 
     def _put(self, words: dict[str, int], name: str, value: int) -> None:
         if name in words:
@@ -63,7 +66,7 @@ class Pmu:
         word, _, places = layout.partition(":")
         if word not in words:
             raise ValueError(f"{self.name} has no term '{name}'")
-        for place in parse_list(places):
+        for place in (place for place in parse_list(places) if place < _BITS):
             words[word] |= (value & 1) << place
             value >>= 1
         if value:
