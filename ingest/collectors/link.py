@@ -5,7 +5,6 @@ Asking a driver for its speed takes the kernel's network lock and may wait, so t
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
@@ -14,6 +13,9 @@ import numpy as np
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
 from ingest.collectors.network import is_hardware
+from ingest.collectors.pci import ADDRESS
+from ingest.collectors.smallfiles import names_in
+from ingest.collectors.sysclass import class_devices
 from ingest.collectors.tables import LIVE
 from ingest.collectors.words import number
 from ingest.kept_file import KeptFile
@@ -31,6 +33,15 @@ _FILES: dict[str, Metric] = {
         scale=_BYTES_OF_MEGABITS,
     ),
     "carrier_changes": Metric("link_changes_per_s", "errors/s", "rate", "times the link went up or down"),
+    "statistics/rx_missed_errors": Metric(
+        "rx_missed_packets_per_s",
+        "drops/s",
+        "rate",
+        "packets that the adapter dropped for lack of buffers in the host",
+    ),
+    "statistics/rx_crc_errors": Metric(
+        "rx_crc_errors_per_s", "errors/s", "rate", "packets with a wrong checksum: a bad cable, plug or optic"
+    ),
 }
 
 
@@ -45,7 +56,7 @@ class LinkCollector:
 
     def __init__(self) -> None:
         self._files: list[KeptFile] = []
-        self._host: Host | None = None
+        self._folder = ""
         self._interfaces: list[str] = []
 
     def open(self, host: Host) -> Sequence[Slot]:
@@ -54,11 +65,12 @@ class LinkCollector:
         if not slots:
             raise NoDataError(f"{_FOLDER} shows no hardware interface")
         self._files = [KeptFile(host.path(slot.source)) for slot in slots]
-        self._host, self._interfaces = host, _interfaces(host)
+        self._folder = str(host.path(_FOLDER))
+        self._interfaces = names_in(self._folder)
         return slots
 
     def read(self, out: Values) -> bool:
-        if self._host is None or _interfaces(self._host) != self._interfaces:
+        if names_in(self._folder) != self._interfaces:
             return False
         out[:] = [_value(file) for file in self._files]
         return True
@@ -72,21 +84,14 @@ class LinkCollector:
         self._files = []
 
 
-def _interfaces(host: Host) -> list[str]:
-    try:
-        return sorted(os.listdir(host.path(_FOLDER)))  # noqa: PTH208 - asked each second, names will do
-    except OSError:
-        return []
-
-
 def _slots(host: Host) -> Iterator[Slot]:
-    """Interfaces of real hardware; what the driver does not know is absent."""
-    for interface in _interfaces(host):
-        if is_hardware(host, interface):
+    """Interfaces of real hardware; a captured tree may show them below their PCI device alone."""
+    for folder in class_devices(host, "net"):
+        if is_hardware(host, folder.name) or ADDRESS.fullmatch(folder.parent.parent.name):
             for file, metric in _FILES.items():
-                path = f"{_FOLDER}/{interface}/{file}"
-                if host.path(path).is_file():
-                    yield Slot("network", interface, metric, LIVE, path)
+                if (folder / file).is_file():
+                    source = f"/{folder.relative_to(host.root)}/{file}"
+                    yield Slot("network", folder.name, metric, LIVE, source)
 
 
 def _value(file: KeptFile) -> float:

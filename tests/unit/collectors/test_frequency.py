@@ -18,8 +18,8 @@ CPUINFO = "processor\t: 0\ncpu MHz\t\t: 2600.000\n\nprocessor\t: 7\ncpu MHz\t\t:
 
 def test_each_cpu_of_a_server_by_its_policy(trees: Trees) -> None:
     values = read(FrequencyCollector(), trees.dual_xeon)
-    assert values["cpu cpu3 frequency_hertz"] == 1_383_095_000
-    assert values["cpu cpu20 frequency_hertz"] == 3_100_000_000
+    each = {f"cpu cpu{cpu} frequency_hertz": 3_100_000_000 for cpu in range(40)}
+    assert values.items() >= (each | {"cpu cpu3 frequency_hertz": 1_383_095_000}).items()
     assert values["cpu host frequency_min_hertz"] == 1_383_095_000
     assert values["cpu host frequency_max_hertz"] == 3_100_000_000
     assert values["cpu host frequency_mean_hertz"] == pytest.approx((39 * 3.1e9 + 1.383095e9) / 40)

@@ -117,6 +117,18 @@ class TestLinks:
             "network eth0 link_changes_per_s": 2,
         }
 
+    def test_a_server_s_ports_in_a_tree_without_classes(self, trees: Trees) -> None:
+        got = read(LinkCollector(), trees.dual_xeon)
+        speeds = {
+            key.split()[1]: value for key, value in got.items() if "speed" in key and np.isfinite(value)
+        }
+        assert speeds == {"eno1": 1.25e9, "eno3": 1.25e9, "ib0": 5e9}
+        up = {key.split()[1]: value for key, value in got.items() if key.endswith("link_up")}
+        assert up == {"eno1": 1, "eno2": 0, "eno3": 1, "eno4": 0, "ib0": 1, "ib1": 0}
+        assert got["network eno1 link_changes_per_s"] == 4
+        assert got["network ib0 link_changes_per_s"] == 2
+        assert got["network eno1 rx_missed_packets_per_s"] == 0
+
     @pytest.mark.parametrize("speed", ["-1\n", "4294967295\n", "unknown\n"])
     def test_a_speed_that_is_not_known_is_absent(self, tmp_path: Path, speed: str) -> None:
         write(tmp_path, {"sys/class/net/eth0/speed": speed, "sys/class/net/eth0/carrier": "0\n"})

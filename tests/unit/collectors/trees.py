@@ -16,7 +16,7 @@ from ingest.collector import Collector, Host
 
 _NEEDED = re.compile(
     r"(^|/)proc/|/sys/block/|/mm/hugepages/|/node/node\d+/(meminfo|numastat|cpulist|hugepages/)"
-    r"|/msi_irqs/|/numa_node$|/net/[^/]+$|/cpufreq/policy\d+/(affected_cpus|scaling_cur_freq)$"
+    r"|/msi_irqs/|/numa_node$|/net/[^/]+$|/net/[^/]+/(carrier|speed|carrier_changes|statistics/rx_(missed|crc)_errors)$|/cpufreq/policy\d+/(affected_cpus|scaling_cur_freq)$"
     r"|/thermal_throttle/|/topology/(core_id|physical_package_id|die_id)$|/edac/mc/|/powercap/|/hwmon\d+/|/thermal_zone"
     r"|/infiniband/|/aer_dev_|_link_(speed|width)$|/class$|/sys/fs/cgroup/"
 )
