@@ -67,8 +67,8 @@ def _channels(host: str, row: Mapping[str, str]) -> Iterator[Channel]:
     """Those of one announcement; one that cannot be read announces nothing."""
     text = "".join(row.get(f"part{number}", "") for number in range(len(row)))
     try:
-        groups: list[_Group] = msgspec.json.decode(text, type=list[_Group])
-    except msgspec.DecodeError:
+        groups = msgspec.convert(json.loads(text), list[_Group])
+    except (ValueError, msgspec.ValidationError):
         return
     subsystem = row["subsystem"]
     if subsystem not in SUBSYSTEMS:
