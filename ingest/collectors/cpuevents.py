@@ -7,17 +7,20 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hostsight.channel import WHOLE_HOST
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Slot, Tier, Values
 from ingest.collectors.percpu import CpuMetric
+from ingest.collectors.smallfiles import read_word
 from ingest.collectors.tables import LIVE
 from ingest.collectors.topology import Spread, parse_list, spread
 from ingest.kept_file import KeptFile
 from ingest.perf.calls import LinuxPerfCalls, PerfCalls, counts_here, kernel_setting
 from ingest.perf.counters import CpuCounters
 from ingest.perf.event import GENERIC, Event
+from ingest.perf.formula import Formula
 from ingest.perf.pmu import Pmu
 from ingest.perf.refusal import ENOUGH_DESCRIPTORS, reason_of, refusal
 from ingest.perf.table import EventTable
@@ -49,7 +52,7 @@ class CpuEventsCollector(ABC):
         self._online: KeptFile | None = None
         self._counters: CpuCounters | None = None
         self._absent: list[tuple[str, str, str]] = []
-        self._mix: list[tuple[list[int], Values]] = []
+        self._places, self._weights = _mix((), [])
         self._latest = np.empty((0, 0))
         self._on_host: list[int] = []
         self._by_cpu: list[int] = []
@@ -88,15 +91,23 @@ class CpuEventsCollector(ABC):
         if self._counters is None or self._online is None or self._online.read_changed() is not None:
             return False
         columns, rates = self._counters.read()
-        values = np.array([weights @ rates[places] for places, weights in self._mix])
-        if self._counters.turns:
-            self._latest[:, columns] = values[:, columns]
-        else:
+        values: Values = (self._weights * rates[self._places]).sum(axis=1)
+        if not self._counters.turns:
             self._latest = values
-        whole = self._latest[self._on_host].sum(axis=1)
-        now, last = (self._spread.fold(each[self._by_cpu]) for each in (values, self._latest))
-        out[:] = np.concatenate([whole, np.where(self._single, now, last).ravel()])
+            devices = self._spread.fold(values[self._by_cpu])
+        else:
+            self._latest[:, columns] = values[:, columns]
+            now, last = (self._spread.fold(each[self._by_cpu]) for each in (values, self._latest))
+            devices = np.where(self._single, now, last)
+        whole = len(self._on_host)
+        out[:whole] = self._latest[self._on_host].sum(axis=1)
+        out[whole:] = devices.ravel()
         return True
+
+    def tier_on(self, host: Host) -> Tier:
+        """Slow where CPUs are too many to be shown one by one: each costs as many system calls as it has groups."""
+        online = read_word(host.path(_ONLINE))
+        return Tier.SLOW if sum(1 for _ in parse_list(online)) > host.per_cpu_limit else Tier.MEDIUM
 
     def absent(self) -> Sequence[tuple[str, str, str]]:
         counters = self._counters
@@ -153,13 +164,7 @@ class CpuEventsCollector(ABC):
             and set(table.metrics[column.metric.name].events) <= set(counted)
         ]
         formulas = [table.metrics[column.metric.name] for column in given]
-        self._mix = [
-            (
-                [names.index(name) for name in formula.events],
-                np.array([weight for _, weight in formula.terms]),
-            )
-            for formula in formulas
-        ]
+        self._places, self._weights = _mix(formulas, names)
         self._latest = np.full((len(given), len(cpus)), np.nan)
         self._on_host = [at for at, column in enumerate(given) if column.on_host]
         self._by_cpu = [at for at, column in enumerate(given) if column.by_cpu]
@@ -174,3 +179,18 @@ class CpuEventsCollector(ABC):
             for at in self._by_cpu
             for device in self._spread.devices
         ]
+
+
+def _mix(formulas: Sequence[Formula], names: Sequence[str]) -> tuple[NDArray[np.intp], Values]:
+    """Which events each metric takes, [metrics, terms], and their weights, [metrics, terms, 1].
+
+    A formula with fewer terms than another takes its own first event again, with weight 0.
+    """
+    most = max((len(formula.terms) for formula in formulas), default=1)
+    places = np.zeros((len(formulas), most), np.intp)
+    weights = np.zeros((len(formulas), most, 1))
+    for at, formula in enumerate(formulas):
+        places[at] = names.index(formula.events[0])
+        for term, (name, weight) in enumerate(formula.terms):
+            places[at, term], weights[at, term] = names.index(name), weight
+    return places, weights

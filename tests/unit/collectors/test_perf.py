@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hostsight.errors import NoDataError
-from ingest.collector import Collector, Host, Slot, in_background
+from ingest.collector import Collector, Host, Slot, Tier, in_background, tier_on
 from ingest.collectors.cpuevents import CpuEventsCollector
 from ingest.collectors.perf import PerfCollector
 from ingest.collectors.perf_software import PerfSoftwareCollector
@@ -224,6 +224,13 @@ def test_closing_twice_leaves_nothing_open(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", [PerfCollector, PerfSoftwareCollector])
 def test_counters_are_read_apart_from_the_tick(kind: type[CpuEventsCollector]) -> None:
     assert in_background(kind())
+
+
+def test_a_host_of_many_cpus_is_read_rarely(tmp_path: Path) -> None:
+    root = tree(tmp_path, {}, online="0-1,4")
+    assert tier_on(PerfCollector(), Host(root, per_cpu_limit=3)) is Tier.MEDIUM
+    assert tier_on(PerfCollector(), Host(root, per_cpu_limit=2)) is Tier.SLOW
+    assert tier_on(PerfCollector(), Host(tmp_path / "nothing")) is Tier.MEDIUM
 
 
 def test_this_machine_counts_its_own_context_switches() -> None:
