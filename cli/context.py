@@ -63,10 +63,11 @@ def telemetry_folder() -> DataFolder:
 
 
 def load_settings(data: DataFolder, flags: Mapping[tuple[str, str], object] | None = None) -> Settings:
-    """Settings of `data` with `flags` ((section, key) -> value; None is not given) on top."""
+    """Settings of `data` with `flags` ((section, key) -> value; None is not given) on top; windows fit the store."""
     from hostsight import settings
+    from hostsight.cadence import paced
 
-    return settings.load_settings(data, flags)
+    return paced(settings.load_settings(data, flags))
 
 
 def collection_settings(

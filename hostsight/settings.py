@@ -188,8 +188,10 @@ class SqlSettings(Section, frozen=True, kw_only=True):
 
 class StoreSettings(Section, frozen=True, kw_only=True):
     kind: Annotated[
-        Literal["embedded", "influx"],
-        Meta(description="where telemetry is kept: `embedded` in the data folder, or `influx` in InfluxDB"),
+        Literal["embedded", "influx", "telegraf"],
+        Meta(
+            description="where telemetry is kept: `embedded` in the data folder, `influx` in InfluxDB; `telegraf`: what telegraf keeps in InfluxDB"
+        ),
     ] = "embedded"
 
 
@@ -216,6 +218,10 @@ class InfluxSettings(Section, frozen=True, kw_only=True):
         Meta(description="of requests and answers; `auto` compresses unless the server is on this machine"),
     ] = "auto"
     lateness: Annotated[Duration, Meta(description="how long a window waits for late samples")] = Duration(2)
+    telegraf_interval: Annotated[
+        Duration,
+        Meta(description="telegraf's own interval; windows are so much longer than for hostsight's agent"),
+    ] = Duration(10)
     request_values: Annotated[
         int, Meta(ge=1, description="about so many values go in one write when there is a backlog")
     ] = 50_000

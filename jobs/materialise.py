@@ -36,8 +36,8 @@ from migrations.transaction import transaction
 from models.store import ModelStore
 from sql.schemas import FEATURES
 
-CHUNK_NS = 60 * SECOND_NS
-"""At most so much telemetry is in memory at once."""
+CHUNK_PANES = 60
+"""At most so much telemetry is in memory at once, and a minute of it at least."""
 
 SEEN_EVERY_NS = 60 * SECOND_NS
 """How often the channels' `last_seen` moves on."""
@@ -122,7 +122,8 @@ class HostPipeline:
         self._host = host
         self._tools = tools
         self._grid_ns = math.lcm(tools.settings.window.stride.ns, SECOND_NS)
-        self._chunk_ns = max(1, CHUNK_NS // self._grid_ns) * self._grid_ns
+        chunk_ns = max(60 * SECOND_NS, CHUNK_PANES * tools.settings.window.pane.ns)
+        self._chunk_ns = max(1, chunk_ns // self._grid_ns) * self._grid_ns
         self._stream = WindowStream(host, tools.store, tools.settings.window)
         self._detection = Detection(host, tools.settings, tools.models, tools.connection)
         self._learning = Learning(tools.settings)

@@ -45,8 +45,8 @@ def find_problems(facts: Facts) -> tuple[str, ...]:
 
 
 def _only_serves(facts: Facts) -> bool:
-    """Jobs over InfluxDB: the agents are on other hosts."""
-    return facts.beat is None and facts.store.kind == "influx"
+    """Jobs over InfluxDB: the agents, or telegraf, are on other hosts."""
+    return facts.beat is None and facts.store.kind in {"influx", "telegraf"}
 
 
 def _only_sends(facts: Facts) -> bool:

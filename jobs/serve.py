@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -52,9 +53,10 @@ def run_serve(
     """
     stop = stop or threading.Event()
     clock = SystemClock()
+    settings = _recognised(settings)
     data.create()
     with locked(data.run / "serve.lock", "a pipeline (`hostsight serve`)"), stopping_on_signals(stop):
-        _recover(data)
+        recover(data)
         pipeline = Pipeline(settings, data, open_store(settings, data), clock, stop)
         pipeline.start()
         try:
@@ -64,16 +66,37 @@ def run_serve(
             pipeline.shut_down()
 
 
+def _recognised(settings: Settings) -> Settings:
+    """Says so where a bucket turns out to be telegraf's."""
+    if settings.store.kind != "influx":
+        return settings
+    from jobs.telegraf import recognised
+
+    found = recognised(settings)
+    if found.store.kind != settings.store.kind:
+        window = found.window
+        print(
+            f"hostsight serve: bucket '{settings.influx.bucket}' is telegraf's: windows of {window.length} every {window.stride}, as [influx] telegraf_interval says",
+            file=sys.stderr,
+            flush=True,
+        )
+    return found
+
+
 def open_store(settings: Settings, data: DataFolder) -> Store:
     """The store that [store] kind names. Raises SettingsError where its settings cannot be."""
     if settings.store.kind == EmbeddedStore.name:
         return EmbeddedStore(data, settings)
+    if settings.store.kind == "telegraf":
+        from jobs.telegraf import TelegrafStore
+
+        return TelegrafStore(data, settings, SystemClock())
     from ingest.influx.store import InfluxStore
 
     return InfluxStore(data, settings, SystemClock())
 
 
-def _recover(data: DataFolder) -> None:
+def recover(data: DataFolder) -> None:
     """Before any job runs: what a killed pipeline left is marked as lost, its uncommitted files go."""
     connection = open_state(data.state_db)
     try:

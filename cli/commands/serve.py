@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cli.context import data_folder, load_settings
-from cli.options import Command, seconds, store_option
+from cli.options import Command, seconds
 from cli.output import greet
 
 
@@ -16,13 +16,18 @@ from cli.output import greet
         "hostsight serve": "run the jobs until stopped",
         "hostsight serve --warmup 60s": "learn the first baseline from one minute",
         "hostsight serve --store influx": "for every host whose agent sends to that InfluxDB",
+        "hostsight serve --store telegraf": "for every host whose telegraf writes to it",
     },
 )
 @click.option("--for", "length", metavar="DURATION", callback=seconds, help="Stop by itself after so long.")
 @click.option(
     "--warmup", metavar="DURATION", help="Telemetry the first baseline needs, instead of [detect] warmup."
 )
-@store_option
+@click.option(
+    "--store",
+    type=click.Choice(["embedded", "influx", "telegraf"]),
+    help="Where telemetry is kept, instead of [store] kind: in the data folder, or in InfluxDB by hostsight or by telegraf.",
+)
 def command(length: float | None, warmup: str | None, store: str | None) -> None:
     """Run the scheduled jobs: features, scores and episodes each second; compaction, retention and refits.
 

@@ -10,7 +10,7 @@ import csv
 import io
 import mmap
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,11 +27,20 @@ _BLOCK_BYTES = 8 << 20
 _TAGS = {"", "result", "table", "_measurement", "device", "host"}
 
 
-def blocks(pieces: Iterable[bytes], folder: Path) -> Iterator[pa.Table]:
+def sample_type(name: str) -> pa.DataType:
+    """Of a column: `_time` is timestamp[ns, UTC], tags are dictionaries, everything else float32."""
+    if name == "_time":
+        return _STAMP
+    return _TEXT if name in _TAGS else pa.float32()
+
+
+def blocks(
+    pieces: Iterable[bytes], folder: Path, column_type: Callable[[str], pa.DataType] = sample_type
+) -> Iterator[pa.Table]:
     """The blocks of an answer, which passes through a nameless file in `folder`: memory holds one block at a time.
 
-    `_time` is timestamp[ns, UTC], tags are dictionaries, everything else float32. Raises StoreUnavailableError where the
-    server ended its answer with an error, FullError and StorageError where the file cannot be written.
+    Raises StoreUnavailableError where the server ended its answer with an error, FullError and StorageError where the
+    file cannot be written.
     """
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -41,28 +50,28 @@ def blocks(pieces: Iterable[bytes], folder: Path) -> Iterator[pa.Table]:
                 return
             file.flush()
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                yield from _blocks(content)
+                yield from _blocks(content, column_type)
     except OSError as error:
         raise storage_error(error, "writing an export in", folder) from error
 
 
-def _blocks(content: mmap.mmap) -> Iterator[pa.Table]:
+def _blocks(content: mmap.mmap, column_type: Callable[[str], pa.DataType]) -> Iterator[pa.Table]:
     start = 0
     while start < len(content):
         end = content.find(_BETWEEN, start)
         end = len(content) if end < 0 else end + len(_BETWEEN)
         text = content[start:end].strip(b"\r\n")
         if text:
-            yield _block(text)
+            yield _block(text, column_type)
         start = end
 
 
-def _block(text: bytes) -> pa.Table:
+def _block(text: bytes, column_type: Callable[[str], pa.DataType]) -> pa.Table:
     header = next(csv.reader(io.StringIO(text[: text.find(b"\n") + 1 or None].decode("utf-8"))))
     if set(header) >= ERROR_COLUMNS:
         words = text.partition(b"\n")[2].decode("utf-8", "replace").strip(", \r\n")
         raise StoreUnavailableError(f"InfluxDB ended its answer with an error: {words}; it is asked again")
-    types = {name: _type(name) for name in header}
+    types = {name: column_type(name) for name in header}
     try:
         return pacsv.read_csv(
             pa.py_buffer(text),
@@ -73,12 +82,6 @@ def _block(text: bytes) -> pa.Table:
         )
     except pa.ArrowException as error:
         raise StorageError(f"InfluxDB's answer cannot be read: {error}") from error
-
-
-def _type(name: str) -> pa.DataType:
-    if name == "_time":
-        return _STAMP
-    return _TEXT if name in _TAGS else pa.float32()
 
 
 def _wanted(header: list[str]) -> list[str]:
