@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter_ns
 from typing import Literal
 
@@ -23,6 +24,7 @@ MOST_CHANGES = 5
 CHANGES_SECONDS = 10
 """Hardware that changes more than MOST_CHANGES times in CHANGES_SECONDS is backed off from."""
 
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _RESTLESS = "the hardware changes faster than it can be listed"
 
 
@@ -186,4 +188,18 @@ def _checked(listed: Sequence[Slot]) -> tuple[Slot, ...]:
     for slot in slots:
         if not isinstance(slot, Slot):
             raise TypeError(f"open() gave {type(slot).__name__} in its list, not Slot")
-    return slots
+        if not isinstance(slot.device, str) or not isinstance(slot.source, str):
+            raise TypeError(f"open() gave a slot of {slot.metric.name} whose device or source is no text")
+    return tuple(slot if _is_text(slot) else _as_text(slot) for slot in slots)
+
+
+def _is_text(slot: Slot) -> bool:
+    return (slot.device + slot.source).isascii()
+
+
+def _as_text(slot: Slot) -> Slot:
+    """A file's name may be bytes that are no UTF-8, which Python keeps as surrogates and nothing else takes."""
+    device, source = (
+        _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text) for text in (slot.device, slot.source)
+    )
+    return replace(slot, device=device, source=source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -161,3 +162,18 @@ def test_hardware_that_never_settles_is_backed_off_from(clock: FakeClock) -> Non
     clock.advance(10)
     collector.same = True
     assert one.step() == pytest.approx([1])
+
+
+def test_names_that_are_no_utf8_become_text(clock: FakeClock) -> None:
+    odd = replace(slot("e\udcfe"), source="/sys/class/net/e\udcfe/carrier")
+    one = reader(FakeCollector([odd], [1]), clock)
+    assert one.open()
+    assert one.slots[0].device == "e\N{REPLACEMENT CHARACTER}"
+    assert one.slots[0].source == "/sys/class/net/e\N{REPLACEMENT CHARACTER}/carrier"
+
+
+def test_a_device_that_is_no_text_is_a_failure(clock: FakeClock) -> None:
+    odd = replace(slot(), device=5)  # type: ignore[arg-type]  # as a site's own collector may
+    one = reader(FakeCollector([odd], [1]), clock)
+    assert not one.open()
+    assert "no text" in one.condition.error
