@@ -1,7 +1,7 @@
 """What healthy windows of one host taught: scales, kept channels, detectors and their calibration.
 
 fit    windows -> Scaler -> steps -> kept channels' columns -> detectors; each calibrated on windows it was not fitted to
-score  windows -> steps -> scores -> tail probabilities -> fused, anomalous, confidence
+score  windows -> steps -> scores -> tail probabilities and the fused score -> anomalous, confidence
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from numpy.typing import NDArray
 
 from hostsight.channel import Channel
 from hostsight.errors import ModelError
-from hostsight.settings import DetectSettings, WindowSettings
+from hostsight.settings import DetectSettings
 from models.attribution import Attribution, contributions, direction, most
+from models.budget import quiet_level
 from models.calibration import Tail, folds
-from models.frames import align, select_rows
+from models.frames import align, relayout, select_rows
+from models.layout import Layout
 from models.protocol import Detector, Floats, WindowBlock
 from models.pruning import representatives
-from models.registry import DETECTORS, detector
-from models.scaling import MEAN, STEPS_PER_EFFECT, Scaler, columns
+from models.registry import Entry, entries, entry
+from models.scaling import MEAN, STEPS_PER_EFFECT, Scaler, columns, compressed
 from models.scored import Scored
-from sql.schemas import FEATURE_NAMES
 
 FEWEST_WINDOWS = 30
 _FOLDS = 5
@@ -31,8 +32,18 @@ _STRETCHES = 4
 _COVERAGE = 0.5
 """A window that lacks more of the modelled channels than this says nothing: the agent has just started, or is stopping."""
 _SCORED_AT_ONCE = 1024
+_LEAST_SCORE = 1e-9
 _CELLS = 20_000_000
 """Windows times columns that are fitted at most: a wide host is thinned more, so that a refit stays within 2 GB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What scores mean. tails: one a detector.  fused: of the fused score.  level: no window below it is anomalous."""
+
+    tails: tuple[Tail, ...]
+    fused: Tail
+    level: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +51,18 @@ class Baseline:
     """Aligns any block by channel id: channels it does not know are ignored, those a block lacks count as expected.
 
     channels: modelled ones, ascending by id.  standing: for each the index of the channel that stands for it (itself: kept).
-    steady: [channels], the share of training windows that had a value.
+    steady: [channels], the share of training windows that had a value.  entries, detectors: which detectors, and what
+    each learnt.
     """
 
     channels: tuple[Channel, ...]
+    layout: Layout
     scaler: Scaler
     standing: NDArray[np.intp]
     steady: Floats
+    entries: tuple[Entry, ...]
     detectors: tuple[Detector, ...]
-    tails: tuple[Tail, ...]
+    calibration: Calibration
     percentile: float
     windows: int
 
@@ -67,31 +81,39 @@ class Baseline:
 
     def score(self, block: WindowBlock) -> Scored:
         """A window's scores depend on that window alone: not on the batch, its order, or the number of threads."""
-        values = align(block, self.ids)
+        values = self._values(block)
         parts = [
             self._score(values[start : start + _SCORED_AT_ONCE])
             for start in range(0, max(1, len(values)), _SCORED_AT_ONCE)
         ]
         scores, material = (np.concatenate(part) for part in zip(*parts, strict=True))
-        tail = np.column_stack([tail.probability(scores[:, index]) for index, tail in enumerate(self.tails)])
-        fused = fuse(tail)
-        beyond = material & (fused <= self.threshold)
+        fused = fuse(scores, self.entries)
+        rarity = self.calibration.fused.probability(fused)
+        beyond = material & (rarity <= self.threshold) & (fused > self.calibration.level)
+        tail = np.column_stack(
+            [tail.probability(scores[:, index]) for index, tail in enumerate(self.calibration.tails)]
+        )
         return Scored(
             ends=block.ends,
-            detectors=tuple(each.name for each in self.detectors),
+            detectors=tuple(each.name for each in self.entries),
             scores=scores,
             tail=tail,
-            fused=fused,
+            rank=fused,
+            fused=rarity,
             anomalous=beyond,
-            extreme=beyond & (fused <= self.threshold**2),
+            extreme=beyond & (rarity <= self.threshold**2),
             confidence=np.asarray((tail <= self.threshold).mean(axis=1)),
             threshold=self.threshold,
         )
 
+    def _values(self, block: WindowBlock) -> NDArray[np.float32]:
+        """[windows, channels, features of the layout]"""
+        known = block if block.layout == self.layout else relayout(block, self.layout)
+        return align(known, self.ids)
+
     def _score(self, values: NDArray[np.float32]) -> tuple[Floats, NDArray[np.bool_]]:
         steps = self.scaler.steps(values)
-        x = columns(steps, self.kept)
-        scores = np.column_stack([each.score(x) for each in self.detectors])
+        scores = _scores(self.entries, self.detectors, steps[:, self.kept], self.layout)
         level = np.abs(steps[:, :, MEAN]).max(axis=1, initial=0.0)
         return scores, (level >= STEPS_PER_EFFECT) & self._covered(values)
 
@@ -101,6 +123,19 @@ class Baseline:
         present = np.isfinite(values[:, always, MEAN])
         return np.asarray(present.sum(axis=1) >= _COVERAGE * always.sum())
 
+    def contributions(self, block: WindowBlock) -> Floats:
+        """[windows, channels], as `channels`: each one's share of what sets a window apart; they sum to 1, or are all 0."""
+        values = self._values(block)
+        parts = [
+            contributions(
+                self.scaler.steps(values[start : start + _SCORED_AT_ONCE])[:, :, self.layout.short()]
+            )
+            for start in range(0, max(1, len(values)), _SCORED_AT_ONCE)
+        ]
+        shares = np.concatenate(parts)
+        total = shares.sum(axis=1, keepdims=True)
+        return np.asarray(shares / np.where(total > 0, total, 1))
+
     def attribute(
         self, block: WindowBlock, rows: Sequence[int] | NDArray[np.intp]
     ) -> tuple[Attribution, ...]:
@@ -109,9 +144,13 @@ class Baseline:
         Pruned channels are attributed too, with the channel that stands for them named. Empty where nothing deviates.
         """
         chosen = select_rows(block, np.asarray(rows, np.intp))
-        values = align(chosen, self.ids)
+        values = self._values(chosen)
         steps = self.scaler.steps(values)
-        parts = contributions(steps).mean(axis=0) if len(values) else np.zeros(len(self.channels))
+        parts = (
+            contributions(steps[:, :, self.layout.short()]).mean(axis=0)
+            if len(values)
+            else np.zeros(len(self.channels))
+        )
         level = steps[:, :, MEAN].mean(axis=0) if len(values) else parts
         return most(
             [
@@ -143,12 +182,14 @@ class Baseline:
         found: dict[str, NDArray[np.generic]] = {
             "baseline/standing": self.standing,
             "baseline/steady": self.steady,
-            "baseline/facts": np.array([self.percentile, self.windows], np.float64),
+            "baseline/facts": np.array([self.percentile, self.windows, self.calibration.level], np.float64),
         }
+        found |= {f"layout/{name}": array for name, array in self.layout.arrays().items()}
         found |= {f"scaler/{name}": array for name, array in self.scaler.arrays().items()}
-        for each, tail in zip(self.detectors, self.tails, strict=True):
-            found |= {f"{each.name}/{name}": array for name, array in each.arrays().items()}
-            found |= {f"{each.name}.tail/{name}": array for name, array in tail.arrays().items()}
+        found |= {f"fused.tail/{name}": array for name, array in self.calibration.fused.arrays().items()}
+        for known, each, tail in zip(self.entries, self.detectors, self.calibration.tails, strict=True):
+            found |= {f"{known.name}/{name}": array for name, array in each.arrays().items()}
+            found |= {f"{known.name}.tail/{name}": array for name, array in tail.arrays().items()}
         return found
 
     @classmethod
@@ -159,14 +200,21 @@ class Baseline:
         detectors: Sequence[str],
     ) -> Baseline:
         """Raises KeyError where an array or a detector is not known."""
-        percentile, windows = (float(value) for value in arrays["baseline/facts"].astype(np.float64))
+        percentile, windows, level = (float(value) for value in arrays["baseline/facts"].astype(np.float64))
+        known = tuple(entry(name) for name in detectors)
         return cls(
             channels=tuple(channels),
+            layout=Layout.from_arrays(_part(arrays, "layout")),
             scaler=Scaler.from_arrays(_part(arrays, "scaler")),
             standing=arrays["baseline/standing"].astype(np.intp),
             steady=arrays["baseline/steady"].astype(np.float64),
-            detectors=tuple(detector(name).from_arrays(_part(arrays, name)) for name in detectors),
-            tails=tuple(Tail.from_arrays(_part(arrays, f"{name}.tail")) for name in detectors),
+            entries=known,
+            detectors=tuple(each.kind.from_arrays(_part(arrays, each.name)) for each in known),
+            calibration=Calibration(
+                tuple(Tail.from_arrays(_part(arrays, f"{each.name}.tail")) for each in known),
+                Tail.from_arrays(_part(arrays, "fused.tail")),
+                level,
+            ),
             percentile=percentile,
             windows=int(windows),
         )
@@ -177,42 +225,95 @@ def _part(arrays: Mapping[str, NDArray[np.generic]], name: str) -> dict[str, NDA
     return {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
 
 
-def fuse(tail: Floats) -> Floats:
-    """[windows, detectors] -> [windows]: the strongest detector's tail probability, for as many chances as there are."""
-    return np.asarray(np.minimum(1.0, tail.min(axis=1) * tail.shape[1]))
+def fuse(scores: Floats, known: Sequence[Entry]) -> Floats:
+    """[windows, detectors] -> [windows]: the geometric mean of the scores that vote."""
+    voting = [index for index, each in enumerate(known) if each.votes]
+    logarithms = np.log(np.maximum(np.ascontiguousarray(scores[:, voting]), _LEAST_SCORE))
+    return np.asarray(np.exp(logarithms.mean(axis=1)))
 
 
 def fit_baseline(
-    block: WindowBlock,
-    channels: Mapping[int, Channel],
-    settings: DetectSettings,
-    seed: int = 0,
-    window: WindowSettings = WindowSettings(),  # noqa: B008  # frozen
+    block: WindowBlock, channels: Mapping[int, Channel], settings: DetectSettings, seed: int = 0
 ) -> Baseline:
     """A baseline from healthy windows; raises ModelError where there are too few, or no channel to model.
 
     channels: by id; a channel of the block that is not among them, or belongs to hostsight itself, is not modelled.
     """
     chosen = _modelled(block, channels)
-    block = _thinned(block, min(settings.train_windows, _CELLS // max(1, len(chosen) * len(FEATURE_NAMES))))
+    cells = max(1, len(chosen) * len(block.layout.long()))
+    block = _thinned(block, min(settings.train_windows, _CELLS // cells))
     if len(block.ends) < FEWEST_WINDOWS or not chosen:
         raise ModelError(
             f"{len(block.ends)} windows of {len(chosen)} channels are too few to learn from; let the agent collect for at least {FEWEST_WINDOWS} windows"
         )
     values = align(block, np.array([channel.id for channel in chosen], np.int64))
-    overlap = _overlap(block.ends, window)
-    standing = representatives(Scaler.fit(values, chosen).steps(values)[:, :, MEAN], settings.correlation)
-    scaler, detectors = _fit(values, chosen, np.unique(standing), seed)
+    level = Scaler.fit(values, chosen, block.layout).steps(values)[:, :, MEAN]
+    fitting = _Fitting(chosen, block.layout, representatives(compressed(level), settings.correlation), seed)
+    scaler, detectors = fitting.fit(values)
     return Baseline(
         channels=chosen,
+        layout=block.layout,
         scaler=scaler,
-        standing=standing,
+        standing=fitting.standing,
         steady=np.asarray(np.isfinite(values[:, :, MEAN]).mean(axis=0)),
+        entries=fitting.entries,
         detectors=detectors,
-        tails=_calibrate(values, chosen, np.unique(standing), overlap, seed),
+        calibration=fitting.calibrate(values, block.ends, settings),
         percentile=settings.percentile,
         windows=len(block.ends),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitting:
+    """What all fits of one baseline share."""
+
+    channels: tuple[Channel, ...]
+    layout: Layout
+    standing: NDArray[np.intp]
+    seed: int
+
+    @property
+    def kept(self) -> NDArray[np.intp]:
+        return np.unique(self.standing)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return entries(self.layout)
+
+    def fit(self, values: NDArray[np.float32]) -> tuple[Scaler, tuple[Detector, ...]]:
+        scaler = Scaler.fit(values, self.channels, self.layout)
+        steps = compressed(scaler.steps(values)[:, self.kept])
+        return scaler, tuple(
+            each.kind.fit(columns(steps, each.features(self.layout)), self.seed) for each in self.entries
+        )
+
+    def calibrate(
+        self, values: NDArray[np.float32], ends: NDArray[np.int64], settings: DetectSettings
+    ) -> Calibration:
+        """On windows the detectors have not seen: a detector's scores of its own training are too low."""
+        scores = np.empty((len(values), len(self.entries)))
+        overlap = _overlap(ends, self.layout)
+        for fitted, held in folds(len(values), _FOLDS, _STRETCHES, overlap):
+            scaler, detectors = self.fit(values[fitted])
+            steps = scaler.steps(values[held])[:, self.kept]
+            scores[held] = _scores(self.entries, detectors, steps, self.layout)
+        independent = len(values) / overlap
+        fused = fuse(scores, self.entries)
+        return Calibration(
+            tuple(Tail.fit(column, independent) for column in scores.T),
+            Tail.fit(fused, independent),
+            quiet_level(fused, ends, settings),
+        )
+
+
+def _scores(known: Sequence[Entry], detectors: Sequence[Detector], steps: Floats, layout: Layout) -> Floats:
+    """[windows, detectors], of steps of the kept channels."""
+    steps = compressed(steps)
+    parts = [
+        each.score(columns(steps, by.features(layout))) for by, each in zip(known, detectors, strict=True)
+    ]
+    return np.column_stack(parts)
 
 
 def _modelled(block: WindowBlock, channels: Mapping[int, Channel]) -> tuple[Channel, ...]:
@@ -226,27 +327,8 @@ def _thinned(block: WindowBlock, limit: int) -> WindowBlock:
     return select_rows(block, np.linspace(0, len(block.ends) - 1, limit).astype(np.intp))
 
 
-def _overlap(ends: NDArray[np.int64], window: WindowSettings) -> int:
-    """How many windows in a row share samples with the first."""
+def _overlap(ends: NDArray[np.int64], layout: Layout) -> int:
+    """How many windows in a row share samples with the first, in their short features."""
     step = float(np.median(np.diff(ends)))
-    return max(1, int(np.ceil(window.length.ns / step)))
-
-
-def _fit(
-    values: NDArray[np.float32], channels: Sequence[Channel], kept: NDArray[np.intp], seed: int
-) -> tuple[Scaler, tuple[Detector, ...]]:
-    scaler = Scaler.fit(values, channels)
-    x = columns(scaler.steps(values), kept)
-    return scaler, tuple(kind.fit(x, seed) for kind in DETECTORS)
-
-
-def _calibrate(
-    values: NDArray[np.float32], channels: Sequence[Channel], kept: NDArray[np.intp], overlap: int, seed: int
-) -> tuple[Tail, ...]:
-    """Each detector's tail on windows it has not seen: a detector's scores of its own training are too low."""
-    scores = np.empty((len(values), len(DETECTORS)))
-    for fitted, held in folds(len(values), _FOLDS, _STRETCHES, overlap):
-        scaler, detectors = _fit(values[fitted], channels, kept, seed)
-        x = columns(scaler.steps(values[held]), kept)
-        scores[held] = np.column_stack([each.score(x) for each in detectors])
-    return tuple(Tail.fit(column, len(values) / overlap) for column in scores.T)
+    length_ns = layout.short_scale * layout.window.length.ns
+    return max(1, int(np.ceil(length_ns / step)))

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from models.layout import Layout
 from models.protocol import WindowBlock
 from sql.schemas import FEATURE_NAMES
 
@@ -37,7 +38,7 @@ def _integers(table: pa.Table, name: str) -> NDArray[np.int64]:
 
 def select_rows(block: WindowBlock, rows: NDArray[np.bool_] | NDArray[np.intp] | slice) -> WindowBlock:
     """The same channels, only these windows."""
-    return WindowBlock(block.ends[rows], block.channels, block.values[rows])
+    return WindowBlock(block.ends[rows], block.channels, block.values[rows], block.layout)
 
 
 def align(block: WindowBlock, channels: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -47,14 +48,27 @@ def align(block: WindowBlock, channels: NDArray[np.int64]) -> NDArray[np.float32
     """
     if np.array_equal(block.channels, channels):
         return block.values
-    values = np.full((len(block.ends), len(channels), len(FEATURE_NAMES)), np.nan, np.float32)
+    values = np.full((len(block.ends), len(channels), block.values.shape[2]), np.nan, np.float32)
     _, mine, theirs = np.intersect1d(channels, block.channels, assume_unique=True, return_indices=True)
     values[:, mine] = block.values[:, theirs]
     return values
 
 
+def relayout(block: WindowBlock, layout: Layout) -> WindowBlock:
+    """The same windows with the features of another layout of the same shortest window; those the block lacks are NaN."""
+    size, shared = len(FEATURE_NAMES), set(block.layout.scales)
+    values = np.full((*block.values.shape[:2], layout.width), np.nan, np.float32)
+    for place, scale in enumerate(layout.scales):
+        if scale in shared:
+            source = block.layout.scales.index(scale)
+            values[:, :, place * size :][:, :, :size] = block.values[:, :, source * size :][:, :, :size]
+    if layout.daily and block.layout.daily:
+        values[:, :, -1] = block.values[:, :, -1]
+    return WindowBlock(block.ends, block.channels, values, layout)
+
+
 def concatenate(blocks: list[WindowBlock]) -> WindowBlock:
-    """Blocks that follow each other in time as one, over the union of their channels."""
+    """Blocks that follow each other in time as one, over the union of their channels; all have the same layout."""
     filled = [block for block in blocks if len(block.ends)]
     if not filled:
         return empty_block()
@@ -63,4 +77,5 @@ def concatenate(blocks: list[WindowBlock]) -> WindowBlock:
         np.concatenate([block.ends for block in filled]),
         channels,
         np.concatenate([align(block, channels) for block in filled]),
+        filled[0].layout,
     )

@@ -44,7 +44,7 @@ class Mahalanobis:
         centred = x - centre
         total = float(np.einsum("wc,wc->", centred, centred)) / len(x)
         variances, vectors = _principal(centred, seed)
-        kept = _kept(variances, total, len(x))
+        kept = _kept(variances, total, len(x), _EXPLAINED)
         outside = max(total - float(variances[:kept].sum()), 1e-6 * x.shape[1])
         shrunk = variances[:kept] + outside / max(1, x.shape[1] - kept)
         return cls(centre, np.ascontiguousarray(vectors[:kept]), shrunk, outside)
@@ -92,6 +92,14 @@ class Mahalanobis:
         return cls(centre, components, variances, float(residual[0]))
 
 
+def principal_components(x: Floats, explained: float, seed: int) -> Floats:
+    """[components, columns], orthonormal: as many as explain that share of the variance; none where nothing varies."""
+    centred = x - x.mean(axis=0)
+    total = float(np.einsum("wc,wc->", centred, centred)) / len(x)
+    variances, vectors = _principal(centred, seed)
+    return np.ascontiguousarray(vectors[: _kept(variances, total, len(x), explained)])
+
+
 def _principal(centred: Floats, seed: int) -> tuple[Floats, Floats]:
     """(variances, directions as rows) of the leading components, descending."""
     windows, columns = centred.shape
@@ -123,9 +131,9 @@ def _from_left(centred: Floats, variances: Floats, left: Floats) -> tuple[Floats
     return variances, directions
 
 
-def _kept(variances: Floats, total: float, windows: int) -> int:
+def _kept(variances: Floats, total: float, windows: int, explained: float) -> int:
     if total <= 0:
         return 0
-    wanted = int(np.searchsorted(np.cumsum(variances) / total, _EXPLAINED)) + 1
+    wanted = int(np.searchsorted(np.cumsum(variances) / total, explained)) + 1
     real = int((variances > 1e-9 * total).sum())
     return max(1, min(wanted, real, _MOST_COMPONENTS, windows // _WINDOWS_PER_COMPONENT))

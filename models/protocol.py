@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from models.layout import Layout
 
 Floats = NDArray[np.float64]
 
@@ -17,12 +19,14 @@ class WindowBlock:
     """Consecutive windows of one host, dense.
 
     ends: int64 [windows], nanoseconds, ascending.  channels: int64 [channels], ids, ascending.
-    values: float32 [windows, channels, features], features as `sql.schemas.FEATURE_NAMES`; NaN is absent.
+    values: float32 [windows, channels, features], features as `layout` says (without more: `sql.schemas.FEATURE_NAMES`);
+    NaN is absent.
     """
 
     ends: NDArray[np.int64]
     channels: NDArray[np.int64]
     values: NDArray[np.float32]
+    layout: Layout = field(default_factory=Layout)
 
 
 class Detector(Protocol):

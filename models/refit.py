@@ -15,6 +15,8 @@ from hostsight.settings import DetectSettings, WindowSettings
 from hostsight.timerange import TimeRange
 from models.baseline import FEWEST_WINDOWS, Baseline, fit_baseline
 from models.frames import block_from_features, concatenate, select_rows
+from models.history import History
+from models.layout import layout_for
 from models.protocol import WindowBlock
 from models.store import ModelStore
 
@@ -61,7 +63,7 @@ class Learner:
     seed: int = 0
 
     def fit(self, block: WindowBlock) -> Baseline:
-        return fit_baseline(block, self.channels, self.detect, self.seed, self.window)
+        return fit_baseline(block, self.channels, self.detect, self.seed)
 
 
 def read_training(
@@ -73,10 +75,11 @@ def read_training(
     """
     stride_ns = learner.window.stride.ns
     every = max(1, (span.end_ns - span.start_ns) // stride_ns // learner.detect.train_windows)
+    history = History(layout_for(learner.window, span.end_ns - span.start_ns))
     blocks, left_out = [], 0
     for start in range(span.start_ns, span.end_ns, _READ_NS):
         part = TimeRange(start, min(start + _READ_NS, span.end_ns))
-        block = block_from_features(read(part))
+        block = history.widen(block_from_features(read(part)))
         block = select_rows(block, (block.ends // stride_ns) % every == 0)
         healthy = ~_inside(block, quarantine)
         left_out += int((~healthy).sum())

@@ -2,14 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.gaussian_mixture import GaussianMixture
 from models.isolation_forest import IsolationForest
+from models.layout import Layout
 from models.mahalanobis import Mahalanobis
+from models.neighbours import Neighbours
 from models.protocol import Detector
 from models.zscore import ZScore
 
-DETECTORS: tuple[type[Detector], ...] = (ZScore, Mahalanobis, IsolationForest)
+DETECTORS: tuple[type[Detector], ...] = (ZScore, Mahalanobis, IsolationForest, GaussianMixture, Neighbours)
 
 
-def detector(name: str) -> type[Detector]:
-    """The detector of that name; raises KeyError."""
-    return {known.name: known for known in DETECTORS}[name]
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A detector on certain features. votes: whether its score is part of the fused one; all count for confidence."""
+
+    name: str
+    kind: type[Detector]
+    features: Callable[[Layout], NDArray[np.intp]]
+    votes: bool = False
+
+
+ENTRIES = (
+    Entry("zscore", ZScore, Layout.usual),
+    Entry("mahalanobis", Mahalanobis, Layout.usual),
+    Entry("isolation_forest", IsolationForest, Layout.usual),
+    Entry("gaussian_mixture", GaussianMixture, Layout.usual),
+    Entry("neighbours", Neighbours, Layout.usual, votes=True),
+    Entry("neighbours_short", Neighbours, Layout.short, votes=True),
+    Entry("neighbours_long", Neighbours, Layout.long, votes=True),
+)
+
+
+def entries(layout: Layout) -> tuple[Entry, ...]:
+    """Those that differ with this layout: without longer windows all of a kind see the same."""
+    found: dict[tuple[type[Detector], tuple[int, ...]], Entry] = {}
+    for entry in ENTRIES:
+        found.setdefault((entry.kind, tuple(entry.features(layout).tolist())), entry)
+    return tuple(found.values())
+
+
+def entry(name: str) -> Entry:
+    """The entry of that name; raises KeyError."""
+    return {known.name: known for known in ENTRIES}[name]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hostsight.channel import Channel
 from models.effects import smallest_effects
+from models.layout import Layout
 from models.protocol import Floats
 from sql.schemas import FEATURE_NAMES
 
@@ -19,9 +20,9 @@ KNEE = 10.0
 STEPS_PER_EFFECT = 3.0
 """The smallest deviation that matters is at least so many steps."""
 MEAN = FEATURE_NAMES.index("mean")
-
-
-LEVELS = [FEATURE_NAMES.index(name) for name in ("mean", "min", "max")]
+_LEVELS = ("mean", "min", "max")
+_OF_RANGE = 1e-3
+"""Of an amount in no known unit, the smallest step: so much of the range it had in training, or of its level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +37,18 @@ class Scaler:
     step: Floats
 
     @classmethod
-    def fit(cls, values: NDArray[np.float32], channels: Sequence[Channel]) -> Self:
-        """values: [windows, channels, features]; NaN is absent; a channel without any value has centre 0."""
+    def fit(cls, values: NDArray[np.float32], channels: Sequence[Channel], layout: Layout) -> Self:
+        """values: [windows, channels, features] of the layout; NaN is absent; a channel without any value has centre 0."""
         centre = _mean(values)
         spread = np.sqrt(_mean(np.square(values.astype(np.float64) - centre)))
-        floor = smallest_effects(channels, centre[:, MEAN])[:, np.newaxis] / STEPS_PER_EFFECT
+        floor = np.repeat(_smallest(values, centre, channels)[:, np.newaxis], layout.width, axis=1)
+        slopes = layout.columns("slope")
+        floor[:, slopes] /= layout.seconds()[slopes]
         step = np.maximum(spread, floor)
-        step[:, LEVELS] = np.maximum(step[:, LEVELS], _drift(values)[:, LEVELS])
+        levels = np.concatenate([layout.columns(name) for name in _LEVELS])
+        step[:, levels] = np.maximum(step[:, levels], _drift(values)[:, levels])
+        if layout.daily:
+            step[:, -1] /= _daily_weight(values, layout)
         return cls(centre, step)
 
     def steps(self, values: NDArray[np.float32]) -> Floats:
@@ -65,6 +71,31 @@ def _mean(values: NDArray[np.floating]) -> Floats:
     return np.asarray(total / np.maximum(present.sum(axis=0), 1))
 
 
+def _smallest(values: NDArray[np.float32], centre: Floats, channels: Sequence[Channel]) -> Floats:
+    """[channels]: the smallest step of a level."""
+    steps = smallest_effects(channels, centre[:, MEAN]) / STEPS_PER_EFFECT
+    unknown = np.array([not channel.unit for channel in channels], bool)
+    if unknown.any():
+        levels = values[:, unknown, MEAN].astype(np.float64)
+        largest, smallest = (np.nan_to_num(edge(levels, axis=0)) for edge in (np.fmax.reduce, np.fmin.reduce))
+        reach = np.maximum(largest - smallest, np.abs(centre[unknown, MEAN]))
+        steps[unknown] = _OF_RANGE * np.where(reach > 0, reach, 1.0)
+    return steps
+
+
+def _daily_weight(values: NDArray[np.float32], layout: Layout) -> Floats:
+    """[channels], above 0 to 1: the share of a level's variance that its level at this time of other days explains."""
+    level = values[:, :, layout.columns("mean")[1]].astype(np.float64)
+    rest = np.where(np.isfinite(values[:, :, -1]), values[:, :, -1], np.nan).astype(np.float64)
+    known = np.where(np.isfinite(rest), level, np.nan)
+    unexplained = _variance(rest) / np.maximum(_variance(known), 1e-30)
+    return np.asarray(np.clip(1 - unexplained, 1e-6, 1.0))
+
+
+def _variance(values: Floats) -> Floats:
+    return _mean(np.square(values - _mean(values)))
+
+
 def _drift(values: NDArray[np.float32]) -> Floats:
     """How far each feature would move over the whole of training, judged by its two halves."""
     half = len(values) // 2
@@ -79,7 +110,6 @@ def compressed(steps: Floats) -> Floats:
     return np.where(np.abs(steps) > KNEE, np.sign(steps) * KNEE * (1 + np.log(size / KNEE)), steps)
 
 
-def columns(steps: Floats, kept: NDArray[np.intp]) -> Floats:
-    """What detectors see: the kept channels' features side by side, compressed: [windows, kept * features]."""
-    chosen = compressed(steps[:, kept])
-    return np.ascontiguousarray(chosen.reshape(len(steps), len(kept) * len(FEATURE_NAMES)))
+def columns(steps: Floats, features: NDArray[np.intp]) -> Floats:
+    """What a detector sees: those features of each channel side by side: [windows, channels * features]."""
+    return np.ascontiguousarray(steps[:, :, features].reshape(len(steps), steps.shape[1] * len(features)))

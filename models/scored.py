@@ -19,7 +19,7 @@ class Scored:
     """Rows are windows, ascending by end; columns are `detectors`.
 
     ends: int64 [windows].  scores, tail: [windows, detectors].
-    fused: [windows], the tail probability that ranks a window.
+    rank: [windows], the fused score.  fused: [windows], its tail probability.
     anomalous: beyond the percentile, with at least one channel further from usual than its smallest effect.
     extreme: anomalous, and far beyond the tail.  confidence: [windows], 0 to 1, how far the detectors agree.
     """
@@ -28,6 +28,7 @@ class Scored:
     detectors: tuple[str, ...]
     scores: Floats
     tail: Floats
+    rank: Floats
     fused: Floats
     anomalous: NDArray[np.bool_]
     extreme: NDArray[np.bool_]
