@@ -43,5 +43,6 @@ def clock() -> FakeClock:
 def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No setting or terminal width of whoever runs the tests reaches them."""
     for name in os.environ:
-        if name in {"COLUMNS", "NO_COLOR"} or (name.startswith("HOSTSIGHT_") and name != "HOSTSIGHT_SHARED"):
+        ours = name.startswith(("HOSTSIGHT_", "INFLUXDB_V2_")) and name != "HOSTSIGHT_SHARED"
+        if ours or name in {"COLUMNS", "NO_COLOR"}:
             monkeypatch.delenv(name)

@@ -31,14 +31,6 @@ def need(version: str) -> None:
     pytest.skip(words)
 
 
-@pytest.fixture(autouse=True)
-def no_other_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody's own InfluxDB is reached."""
-    for name in os.environ:
-        if name.startswith("INFLUXDB_"):
-            monkeypatch.delenv(name)
-
-
 def _server(version: str, folder: Path) -> Iterator[Server]:
     need(version)
     server = Server(folder, version).start()

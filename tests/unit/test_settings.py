@@ -7,7 +7,18 @@ import pytest
 
 from hostsight.errors import SettingsError, UsageError
 from hostsight.folders import DataFolder, default_data_folder
-from hostsight.settings import Duration, Settings, Size, data_folder, load_settings, parse_size, sections
+from hostsight.settings import (
+    Duration,
+    InfluxSettings,
+    Secret,
+    Settings,
+    Size,
+    data_folder,
+    load_settings,
+    parse_size,
+    sections,
+)
+from jobs.environment import settings_environment
 
 
 def write(data: DataFolder, text: str) -> Path:
@@ -173,3 +184,29 @@ def test_root_keeps_telemetry_with_the_system_s_state(monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setenv("XDG_DATA_HOME", "/home/ada/share")
     assert default_data_folder() == Path("/home/ada/share/hostsight")
+
+
+def test_the_variables_of_influxdbs_own_client_give_way_to_the_file_and_to_ours(data: DataFolder) -> None:
+    write(data, '[influx]\norg = "file"\nbucket = "file"\n')
+    theirs = {"INFLUXDB_V2_URL": "https://theirs", "INFLUXDB_V2_ORG": "theirs", "INFLUXDB_V2_TOKEN": "t", "INFLUXDB_V2_TIMEOUT": "2500", "INFLUXDB_V2_VERIFY_SSL": "false"}  # fmt: skip
+    influx = load_settings(data, environment=theirs | {"HOSTSIGHT_INFLUX_BUCKET": "ours"}).influx
+    assert (influx.url, influx.org, influx.bucket) == ("https://theirs", "file", "ours")
+    assert (influx.token.reveal(), influx.timeout, influx.verify) == ("t", 2.5, False)
+
+
+def test_a_token_is_never_shown(data: DataFolder) -> None:
+    influx = load_settings(data, environment={"HOSTSIGHT_INFLUX_TOKEN": "geheim"}).influx
+    assert "geheim" not in f"{influx!r} {influx.token} {influx.token!r} {influx.token:>20}"
+    assert influx.token.reveal() == "geheim"
+
+
+def test_a_token_in_the_settings_file_is_refused_with_the_right_place_for_it(data: DataFolder) -> None:
+    write(data, '[influx]\ntoken = "geheim"\n')
+    with pytest.raises(SettingsError, match="name that as token_file") as raised:
+        load_settings(data, environment={})
+    assert "geheim" not in str(raised.value)
+
+
+def test_a_child_process_gets_the_token_by_environment() -> None:
+    settings = Settings(influx=InfluxSettings(token=Secret("geheim")))
+    assert settings_environment(settings, {})["HOSTSIGHT_INFLUX_TOKEN"] == "geheim"
