@@ -10,6 +10,7 @@ from hostsight.settings import RetentionSettings
 from ingest.compaction import compact
 from ingest.lake import Lake
 from ingest.retention import retain
+from jobs.allocator import give_back
 from jobs.boundary import run_job
 from jobs.runs import prune_runs
 from jobs.schedule import COMPACT, RETAIN
@@ -21,6 +22,7 @@ RUNS_KEPT_NS = 7 * 86_400 * SECOND_NS
 def compact_lake(data: DataFolder, clock: Clock) -> None:
     """Items are files merged."""
     run_job(data, clock, COMPACT, lambda _: compact(Lake(data), clock.wall_ns()).merged)
+    give_back()
 
 
 def retain_lake(settings: RetentionSettings, data: DataFolder, clock: Clock) -> None:
@@ -36,6 +38,7 @@ def retain_lake(settings: RetentionSettings, data: DataFolder, clock: Clock) -> 
         )
 
     run_job(data, clock, RETAIN, body)
+    give_back()
 
 
 def prune_episodes(connection: sqlite3.Connection, before_ns: int) -> int:

@@ -34,6 +34,9 @@ def command(length: float | None, warmup: str | None, store: str | None) -> None
     One `serve` runs on a data folder at a time. A job that was killed or skipped carries on where it stopped, so
     nothing is lost and nothing is done twice.
     """
+    from jobs.allocator import choose_allocator
+
+    choose_allocator()
     from jobs.serve import run_serve
 
     data = data_folder()

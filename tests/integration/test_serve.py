@@ -122,3 +122,16 @@ def has_ended(pid: int) -> bool:
             threading.Event().wait(0.05)
         return False
     return True
+
+
+def test_serve_chooses_its_allocator_before_arrow_is_loaded() -> None:
+    code = (
+        "import cli.commands.serve, sys; assert 'pyarrow' not in sys.modules\n"
+        "from jobs.allocator import choose_allocator; choose_allocator()\n"
+        "import jobs.serve, pyarrow; print(pyarrow.default_memory_pool().backend_name)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY
+    )
+
+    assert done.stdout == "system\n"
