@@ -29,6 +29,8 @@ AVERAGE, CURRENT = "cpuinfo_avg_freq", "scaling_cur_freq"
 
 MPERF, APERF, PLATFORM_INFO = 0xE7, 0xE8, 0xCE
 _MSR_BYTES = 8
+_MOST_MSRS = 256
+"""With more CPUs, descriptors and interrupts of all of them cost more than a clock is worth."""
 _HUNDRED_MHZ = 100e6
 _POLICY = re.compile(r"policy\d+")
 _CPU = re.compile(r"cpu(\d+)")
@@ -62,12 +64,14 @@ class MsrClocks(ClockSource):
         self._pread = pread
         self._files: dict[str, int] = {}
         self._last: dict[str, tuple[int, int]] = {}
+        names = sorted(filter(str.isdecimal, names_in(host.path(MSRS))), key=natural)
+        if not 0 < len(names) <= _MOST_MSRS:
+            raise FileNotFoundError(f"{MSRS} shows {len(names)} CPUs")
+        self.cheap = len(names) <= host.per_cpu_limit
         try:
-            for name in sorted(filter(str.isdecimal, names_in(host.path(MSRS))), key=natural):
+            for name in names:
                 path = host.path(MSRS, name, "msr")
                 self._files[f"cpu{name}"] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            if not self._files:
-                raise FileNotFoundError(f"{MSRS} shows no CPU")
             first = next(iter(self._files.values()))
             self._counts(first)
             self._base = self._fixed_clock(host, first)

@@ -18,8 +18,7 @@ import numpy as np
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
 from ingest.collectors.ethtool_names import METRICS, chosen
-from ingest.collectors.network import is_hardware
-from ingest.collectors.smallfiles import names_in
+from ingest.collectors.interfaces import HardwareWatch
 from ingest.collectors.tables import LIVE
 
 Ioctl = Callable[[int, int, bytearray], int]
@@ -31,7 +30,6 @@ STATISTICS_NAMES = 1
 NAME_BYTES = 32
 INFO_BYTES, INFO_COUNT = 196, 180
 """Size of struct ethtool_drvinfo, and where its number of statistics stands."""
-_FOLDER = "/sys/class/net"
 _REQUEST = struct.Struct("16sP16x")
 _HEAD = struct.Struct("=II")
 _STRINGS_HEAD = struct.Struct("=III")
@@ -108,10 +106,9 @@ class EthtoolCollector:
 
     def __init__(self, ioctl: Ioctl = fcntl.ioctl) -> None:
         self._ioctl = ioctl
-        self._host: Host | None = None
+        self._watch: HardwareWatch | None = None
         self._ethtool: Ethtool | None = None
         self._nics: list[_Nic] = []
-        self._names: list[str] = []
         self._silent: list[str] = []
 
     def open(self, host: Host) -> Sequence[Slot]:
@@ -120,10 +117,8 @@ class EthtoolCollector:
             raise NoDataError(
                 "drivers of a captured tree cannot be asked for their statistics", "not supported"
             )
-        self._host, self._ethtool = host, Ethtool(self._ioctl)
-        self._names = names_in(host.path(_FOLDER))
-        interfaces = [name for name in self._names if is_hardware(host, name)]
-        for interface in interfaces[: host.device_limit]:
+        self._watch, self._ethtool = HardwareWatch(host), Ethtool(self._ioctl)
+        for interface in self._watch.hardware[: host.device_limit]:
             self._add(interface, self._ethtool)
         if not self._nics:
             self.close()
@@ -135,7 +130,7 @@ class EthtoolCollector:
         ]
 
     def read(self, out: Values) -> bool:
-        if self._host is None or self._ethtool is None or names_in(self._host.path(_FOLDER)) != self._names:
+        if self._watch is None or self._ethtool is None or self._watch.changed():
             return False
         start = 0
         for nic in self._nics:

@@ -12,15 +12,13 @@ import numpy as np
 
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
-from ingest.collectors.network import is_hardware
+from ingest.collectors.interfaces import INTERFACES, HardwareWatch, is_hardware
 from ingest.collectors.pci import ADDRESS
-from ingest.collectors.smallfiles import names_in
 from ingest.collectors.sysclass import class_devices
 from ingest.collectors.tables import LIVE
 from ingest.collectors.words import number
 from ingest.kept_file import KeptFile
 
-_FOLDER = "/sys/class/net"
 _BYTES_OF_MEGABITS = 125_000.0
 _UNKNOWN = 2**32 - 1
 _FILES: dict[str, Metric] = {
@@ -56,21 +54,19 @@ class LinkCollector:
 
     def __init__(self) -> None:
         self._files: list[KeptFile] = []
-        self._folder = ""
-        self._interfaces: list[str] = []
+        self._watch: HardwareWatch | None = None
 
     def open(self, host: Host) -> Sequence[Slot]:
         self.close()
         slots = list(_slots(host))[: host.device_limit * len(_FILES)]
         if not slots:
-            raise NoDataError(f"{_FOLDER} shows no hardware interface")
+            raise NoDataError(f"{INTERFACES} shows no hardware interface")
         self._files = [KeptFile(host.path(slot.source)) for slot in slots]
-        self._folder = str(host.path(_FOLDER))
-        self._interfaces = names_in(self._folder)
+        self._watch = HardwareWatch(host)
         return slots
 
     def read(self, out: Values) -> bool:
-        if names_in(self._folder) != self._interfaces:
+        if self._watch is None or self._watch.changed():
             return False
         out[:] = [_value(file) for file in self._files]
         return True

@@ -14,6 +14,7 @@ from typing import ClassVar
 from hostsight.channel import Subsystem
 from ingest.collector import Host, Metric, Origin
 from ingest.collectors.devices import Choice, DeviceCollector, busy, device_name
+from ingest.collectors.interfaces import is_hardware
 from ingest.collectors.words import Words
 
 _LEFT_OUT = re.compile(r"lo|(?:veth|tap|vnet|ifb|dummy|cali|lxc|fwpr|fwln|fwbr|nodelocaldns|kube-ipvs).*")
@@ -64,8 +65,3 @@ class NetworkCollector(DeviceCollector):
         active = [name for name, amount in amounts.items() if amount]
         active.sort(key=lambda name: (not is_hardware(host, name), -amounts[name]))
         return Choice(tuple(active), tuple(name for name, amount in amounts.items() if not amount))
-
-
-def is_hardware(host: Host, interface: str) -> bool:
-    """Whether a device, and not software alone, stands behind the interface."""
-    return host.path("/sys/class/net", interface, "device").is_symlink()

@@ -142,7 +142,10 @@ class TestLinks:
         (tmp_path / "sys/class/net/eth0/device").symlink_to("nowhere")
         collector = LinkCollector()
         out = np.empty(len(collector.open(Host(tmp_path))))
+        (tmp_path / "sys/class/net/veth1").mkdir()
+        assert collector.read(out) is True  # of a container
         (tmp_path / "sys/class/net/eth1").mkdir()
+        (tmp_path / "sys/class/net/eth1/device").symlink_to("nowhere")
         assert collector.read(out) is False
 
     def test_software_interfaces_have_no_link(self, tmp_path: Path) -> None:
