@@ -36,7 +36,9 @@ ENTRIES = {
     "sql": Entry(_LOOK, "One read-only SQL statement over everything collected."),
     "refit": Entry(_MODELS, "Learn the baseline again from recent telemetry."),
     "models": Entry(_MODELS, "List models, show one, return to an earlier one."),
+    "import": Entry(_MORE, "Bring in telemetry from elsewhere.", "cli.commands.importing"),
     "store": Entry(_MORE, "Make InfluxDB ready, and say what is wrong with it."),
+    "analyze": Entry(_MORE, "Judge one recording by what another teaches."),
     "bench": Entry(_MORE, "Measure hostsight itself on this machine, as JSON.", "bench.command"),
     "completion": Entry(_MORE, "Print the shell completion script."),
 }

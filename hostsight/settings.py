@@ -121,6 +121,13 @@ class DetectSettings(Section, frozen=True, kw_only=True):
     percentile: Annotated[
         float, Meta(gt=50, lt=100, description="a window is anomalous beyond this percentile of training")
     ] = 99.0
+    alert_budget: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="episodes a day that healthy telemetry may cost at most; the level of alarm is raised until it does",
+        ),
+    ] = 0.5
     correlation: Annotated[
         float,
         Meta(

@@ -16,6 +16,7 @@ from models.episode_state import EpisodeChange
 from models.episode_store import apply_changes
 from models.episodes import EpisodeTracker
 from models.frames import block_from_features
+from models.history import History
 from models.store import ModelStore
 from sql.schemas import SCORES
 
@@ -39,6 +40,7 @@ class Detection:
         self._connection = connection
         self._name: str | None = None
         self._baseline: Baseline | None = None
+        self._history: History | None = None
         self.problem: str | None = None
         row = connection.execute("SELECT state FROM trackers WHERE host = ?", (host,)).fetchone()
         self._tracker = EpisodeTracker.restore(
@@ -54,19 +56,20 @@ class Detection:
         name = self._models.live(self._host)
         if name == self._name:
             return
-        self._name, self._baseline, self.problem = name, None, None
+        self._name, self._baseline, self._history, self.problem = name, None, None, None
         if name is None:
             return
         try:
             self._baseline = self._models.load(name)
+            self._history = History(self._baseline.layout)
         except HostsightError as error:
             self.problem = str(error)
 
     def judge(self, features: pa.Table, quiet: Sequence[TimeRange]) -> Judgement:
         """`quiet`: spans in which no episode may open."""
-        if self._baseline is None or self._name is None or not features.num_rows:
+        if self._baseline is None or self._history is None or self._name is None or not features.num_rows:
             return Judgement(SCORES.empty_table(), ())
-        baseline, block = self._baseline, block_from_features(features)
+        baseline, block = self._baseline, self._history.widen(block_from_features(features))
         scored = baseline.score(block)
         changes = self._tracker.update(
             scored, lambda rows: baseline.attribute(block, rows), self._name, quiet

@@ -8,7 +8,7 @@ from models import mahalanobis
 from models.isolation_forest import IsolationForest, average_path_length
 from models.mahalanobis import Mahalanobis
 from models.protocol import Detector, Floats
-from models.registry import DETECTORS, detector
+from models.registry import DETECTORS
 from models.zscore import ZScore
 
 
@@ -94,7 +94,7 @@ class TestEvery:
 
     def test_its_arrays_give_it_back_to_the_bit(self, kind: type[Detector], usual: Floats) -> None:
         fitted = kind.fit(usual, 0)
-        again = detector(kind.name).from_arrays(fitted.arrays())
+        again = kind.from_arrays(fitted.arrays())
         assert np.array_equal(again.score(usual), fitted.score(usual))
 
     def test_fitting_twice_gives_the_same(self, kind: type[Detector], usual: Floats) -> None:

@@ -27,6 +27,7 @@ def scored(tails: Sequence[float], start: int = 1) -> Scored:
         detectors=("zscore", "mahalanobis"),
         scores=np.column_stack([-np.log(tail)] * 2),
         tail=np.column_stack([tail] * 2),
+        rank=1 / tail,
         fused=tail,
         anomalous=tail <= 0.01,
         extreme=tail <= 1e-4,

@@ -192,7 +192,13 @@ def test_show_tells_what_a_model_was_learnt_from(
     shown = store.show(save(store, baseline, clock)).to_json()
     assert shown["windows"] == 178
     assert shown["trained_to"] == "1970-01-01T00:03:00.000Z"
-    assert shown["detectors"] == ("zscore", "mahalanobis", "isolation_forest")
+    assert shown["detectors"] == (
+        "zscore",
+        "mahalanobis",
+        "isolation_forest",
+        "gaussian_mixture",
+        "neighbours",
+    )
     assert shown["kept_channels"] == shown["channels"] == 18
 
 

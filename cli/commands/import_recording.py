@@ -1,0 +1,50 @@
+"""`hostsight import`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from cli.context import data_folder, load_settings
+from cli.options import Command, json_option
+from cli.output import narrate, print_json
+from cli.recordings import Choice, recording_options
+from cli.state import state
+
+
+@click.command(
+    "import",
+    cls=Command,
+    examples={
+        "hostsight import db07.parquet --host db07": "a wide table: a time column, and one a metric",
+        "hostsight import plant.csv --map plant.toml": "with what its columns are",
+    },
+)
+@click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--host", metavar="H", help="The host it is of; otherwise the map's, or `recorded`.")
+@recording_options
+@json_option
+def command(path: Path, host: str | None, choice: Choice, as_json: bool) -> None:
+    """Bring a recording into the lake: CSV or Parquet, wide or long (time, channel, value), with any sampling period.
+
+    The lake keeps it as long as live telemetry ([retention]).
+    """
+    from hostsight.clock import iso
+    from jobs.importing import import_recording
+
+    data = data_folder().create()
+    settings = load_settings(data)
+    known = choice.naming()
+    if host is not None:
+        known = known.of(host)
+    recording = choice.read(path)
+    with state(data, writing=True) as connection:
+        found = import_recording(recording, known, settings, data, connection)
+    span = found.span
+    narrate(
+        f"{found.host}: {found.samples} samples of {found.channels} channels from {iso(span.start_ns)} to {iso(span.end_ns)}"
+    )
+    if as_json:
+        print_json(msgspec.to_builtins(found))

@@ -1,0 +1,56 @@
+"""What commands that read a recording are told about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from ingest.naming import Naming
+    from ingest.recording import Recording
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which columns of a recording, and what they are."""
+
+    exclude: tuple[str, ...]
+    time: str | None
+    map_path: Path | None
+
+    def read(self, path: Path) -> Recording:
+        from ingest.recording import read_recording
+
+        return read_recording(path, exclude=self.exclude, time=self.time)
+
+    def naming(self) -> Naming:
+        from ingest.naming import read_naming
+
+        return read_naming(self.map_path)
+
+
+def recording_options(function: F) -> F:
+    """Hands the command a `choice`."""
+
+    @click.option(
+        "--exclude", metavar="NAME", multiple=True, help="Leave this column or channel out; may be repeated."
+    )
+    @click.option("--time", metavar="COLUMN", help="The time column; otherwise ts, time or timestamp.")
+    @click.option(
+        "--map", "map_path", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
+        help="TOML file that says what the columns are; otherwise their names tell.",
+    )  # fmt: skip
+    @wraps(function)
+    def chosen(
+        *args: Any, exclude: tuple[str, ...], time: str | None, map_path: Path | None, **kwargs: Any
+    ) -> Any:
+        return function(*args, choice=Choice(exclude, time, map_path), **kwargs)
+
+    return chosen  # type: ignore[return-value]  # click hands it what `function` lacks

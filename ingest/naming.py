@@ -1,0 +1,123 @@
+"""What the columns of a recording are: by a small file that says so, otherwise by what their names tell.
+
+The file is TOML; `*` in a column's name stands for any text. What it leaves out is guessed.
+
+    host = "db07"
+
+    [channels."eth0_rx"]
+    subsystem = "network"
+    device = "eth0"
+    metric = "rx_bytes_per_s"
+    unit = "B/s"
+    kind = "rate"
+
+    [channels."dimm*"]
+    subsystem = "memory"
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import msgspec
+
+from hostsight.channel import WHOLE_HOST, Channel, Kind, Subsystem
+from hostsight.errors import SettingsError
+from hostsight.files import storage_error
+
+RECORDED = "recorded"
+"""The host of a recording that no one named."""
+
+_WORDS: tuple[tuple[Subsystem, str], ...] = (
+    ("gpu", "gpu|nvml|nvidia|cuda|sm_util|vram"),
+    ("interconnect", "pcie|nvlink|numa|upi|qpi"),
+    (
+        "network",
+        "net|eth\\d*|en[ops]\\w*|ib\\d*|tcp|udp|ip|icmp|packet|packets|socket|sockets|retrans\\w*|connection\\w*|conn|estab|errs|segs|rsts|listen|rx|tx|active_opens|passive_opens|segments?|established",
+    ),
+    ("storage", "disk|nvme\\w*|sd[a-z]\\d*|vd[a-z]\\d*|io|iops|read|write|fs|filesystem|inode"),
+    ("memory", "mem|memory|swap|si|so|cache\\w*|buffer\\w*|page\\w*|slab|huge\\w*|dirty"),
+    ("cpu", "cpu\\d*|load|user|idle|system|iowait|steal|nice|irq|softirq|context|switches|process\\w*|run"),
+)
+_PATTERNS = tuple(
+    (subsystem, re.compile(f"(?:^|[_.\\-/ ])(?:{words})(?=$|[_.\\-/ \\d])")) for subsystem, words in _WORDS
+)
+_UNKNOWN: Subsystem = "cpu"
+
+
+class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What the file says about a column; what is empty is guessed."""
+
+    subsystem: Subsystem | None = None
+    device: str = ""
+    metric: str = ""
+    unit: str = ""
+    kind: Kind = "gauge"
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    host: str = RECORDED
+    channels: dict[str, Named] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """host: of all columns.  named: by column or pattern; the first that matches holds."""
+
+    host: str = RECORDED
+    named: Mapping[str, Named] = field(default_factory=dict)
+
+    def of(self, host: str) -> Naming:
+        """The same for a recording of that host."""
+        return replace(self, host=host)
+
+    def channels(self, names: Sequence[str], period_seconds: float) -> tuple[Channel, ...]:
+        """One a column, in the same order. Raises SettingsError where two columns become the same channel."""
+        found = tuple(self._channel(name, period_seconds) for name in names)
+        first: dict[int, str] = {}
+        for name, channel in zip(names, found, strict=True):
+            other = first.setdefault(channel.id, name)
+            if other != name:
+                raise SettingsError(
+                    f"columns {other} and {name} are both named {channel.label}; give one another metric or device"
+                )
+        return found
+
+    def _channel(self, name: str, period_seconds: float) -> Channel:
+        named = self.named.get(name) or next(
+            (each for pattern, each in self.named.items() if fnmatchcase(name, pattern)), Named()
+        )
+        return Channel(
+            host=self.host,
+            subsystem=named.subsystem or guess_subsystem(name),
+            device=named.device or WHOLE_HOST,
+            metric=named.metric or name,
+            kind=named.kind,
+            unit=named.unit,
+            period_seconds=period_seconds,
+            source="recording",
+        )
+
+
+def guess_subsystem(name: str) -> Subsystem:
+    """By the words in a column's name; `cpu` where it has none that tells."""
+    return next((subsystem for subsystem, words in _PATTERNS if words.search(name.lower())), _UNKNOWN)
+
+
+def read_naming(path: Path | None) -> Naming:
+    """What the file says, or nothing without one. Raises SettingsError with file and key, StorageError where it cannot be read."""
+    if path is None:
+        return Naming()
+    try:
+        tree = tomllib.loads(path.read_text("utf-8"))
+        found = msgspec.convert(tree, _File)
+    except OSError as error:
+        raise storage_error(error, "reading", path) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise SettingsError(f"{path}: {error}") from error
+    return Naming(found.host, found.channels)

@@ -1,0 +1,74 @@
+"""How high a score must be, so that healthy telemetry costs no more episodes than an operator is willing to look at.
+
+The budget is a ceiling: it only raises the level, so a host on which nothing happens shows nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from hostsight.clock import SECOND_NS
+from hostsight.settings import DetectSettings, Duration
+from models.layout import DAY_NS
+from models.protocol import Floats
+
+_LIVE_STRIDE_NS = SECOND_NS
+"""Rules that count windows are written for strides of a second."""
+_CLOSE_WINDOWS = 10
+_MERGE_WINDOWS = 15
+_SHARES = np.geomspace(1e-4, 0.05, 40)
+"""Shares of training beyond the levels that are tried."""
+
+
+def persistence(settings: DetectSettings, stride_ns: int) -> DetectSettings:
+    """The rules for windows that far apart: persistence is a matter of time, with a floor in windows.
+
+    What takes six of eight windows a second apart takes two of three a minute apart, or one that is extreme; and an episode
+    lasts until ten windows, and is continued within fifteen, however long they are.
+    """
+    scale = _LIVE_STRIDE_NS / stride_ns
+    if scale >= 1:
+        return settings
+    hits = min(settings.open_hits, max(2, round(settings.open_hits * scale)))
+    return replace(
+        settings,
+        open_hits=hits,
+        open_of=min(settings.open_of, max(hits + 1, round(settings.open_of * scale))),
+        open_extreme=max(1, round(settings.open_extreme * scale)),
+        close_after=Duration(max(settings.close_after, _CLOSE_WINDOWS * stride_ns / SECOND_NS)),
+        merge_gap=Duration(max(settings.merge_gap, _MERGE_WINDOWS * stride_ns / SECOND_NS)),
+    )
+
+
+def quiet_level(scores: Floats, ends: NDArray[np.int64], settings: DetectSettings) -> float:
+    """The lowest level at which healthy windows open at most `[detect] alert_budget` episodes a day.
+
+    scores: of windows that the model was not fitted to, ascending by `ends`.
+    """
+    stride_ns = int(np.median(np.diff(ends)))
+    rules = persistence(settings, stride_ns)
+    allowed = settings.alert_budget * len(ends) * stride_ns / DAY_NS
+    level = float(scores.max())
+    for candidate in np.quantile(scores, 1 - _SHARES).tolist():
+        if count_episodes(ends[scores > candidate], rules, stride_ns) > allowed:
+            break
+        level = candidate
+    return level
+
+
+def count_episodes(hits: NDArray[np.int64], rules: DetectSettings, stride_ns: int) -> int:
+    """How many episodes windows that end at `hits` (ascending) open, none of them extreme."""
+    count, last = 0, None
+    recent: list[int] = []
+    for end_ns in hits.tolist():
+        if last is not None and end_ns - last <= rules.close_after.ns:
+            last = end_ns
+            continue
+        recent = [each for each in recent if each > end_ns - rules.open_of * stride_ns] + [end_ns]
+        if len(recent) >= rules.open_hits:
+            merged = last is not None and end_ns - last <= rules.close_after.ns + rules.merge_gap.ns
+            count += not merged
+            last, recent = end_ns, []
+    return count
