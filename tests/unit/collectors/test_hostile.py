@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 import tempfile
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from hostsight.errors import NoDataError
 from ingest.collector import Collector, Host
 from ingest.collectors.cgroup import CgroupCollector
 from ingest.collectors.edac import EdacCollector
+from ingest.collectors.ethtool import EthtoolCollector
 from ingest.collectors.frequency import FrequencyCollector
 from ingest.collectors.hugepages import HugepagesCollector
 from ingest.collectors.interrupts import InterruptsCollector
@@ -21,7 +24,7 @@ from ingest.collectors.link import LinkCollector
 from ingest.collectors.memory import MemoryCollector
 from ingest.collectors.network import NetworkCollector
 from ingest.collectors.numa import NumaCollector
-from ingest.collectors.nvme import NvmeCollector
+from ingest.collectors.nvme import ADMIN_COMMAND, COMMAND, NvmeCollector, NvmeHealthCollector
 from ingest.collectors.pcie import PcieCollector
 from ingest.collectors.power import PowerCollector
 from ingest.collectors.pressure import PressureCollector
@@ -185,3 +188,33 @@ def test_this_machine(kind: type[Collector]) -> None:
     assert np.isfinite(out).any()
     assert (out[np.isfinite(out)] >= 0).all()
     assert {slot.metric for slot in slots} <= set(kind.metrics)
+
+
+class Noise:
+    """Stands in for a kernel or a device that answers an ioctl with anything."""
+
+    def __init__(self, answer: bytes, status: int) -> None:
+        self.answer, self.status = answer, status
+
+    def __call__(self, fd: int, request: int, command: bytearray) -> int:
+        where = (
+            COMMAND.unpack(command)[7]
+            if request == ADMIN_COMMAND
+            else int.from_bytes(command[16:24], sys.byteorder)
+        )
+        ctypes.memmove(where, self.answer, len(self.answer))
+        return self.status
+
+
+@settings(max_examples=60, deadline=None)
+@given(answer=st.binary(min_size=100, max_size=190), status=st.sampled_from([0, 0, 0, 2]))
+def test_any_answer_of_a_driver_or_a_disk(answer: bytes, status: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = write(Path(folder), {"sys/class/nvme/nvme0/state": b"live\n", "dev/nvme0": b""})
+        link(root)
+        for collector in (
+            EthtoolCollector(Noise(answer, status)),
+            NvmeHealthCollector(Noise(answer, status)),
+        ):
+            attempt(collector, Host(root))
+            collector.close()
