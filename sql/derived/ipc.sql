@@ -3,7 +3,7 @@
 --
 -- subsystem  cpu
 -- grain      device
--- unit       1
+-- unit       ratio
 -- inputs     cpu.instructions_per_s, cpu.cycles_per_s
 -- formula    instructions / cycles
 CASE WHEN cycles_per_s >= 1e7 THEN instructions_per_s / cycles_per_s END
