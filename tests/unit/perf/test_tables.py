@@ -32,6 +32,7 @@ GOOD = (
         ("GenuineIntel-6-6A", "icelakex"),
         ("GenuineIntel-6-8F", "sapphirerapids"),
         ("GenuineIntel-6-CF", "sapphirerapids"),
+        ("GenuineIntel-6-AD", "sapphirerapids"),
         ("AuthenticAMD-23-31", "amdzen2"),
         ("AuthenticAMD-25-1", "amdzen3"),
         ("AuthenticAMD-25-21", "amdzen3"),
