@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.context import data_folder, load_settings
-from cli.options import Group, json_option
+from cli.options import Group, json_option, time_range
+from cli.state import complete_host
 from hostsight.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -67,6 +68,40 @@ def check(as_json: bool) -> None:
     if as_json:
         print_json([{"subject": one.subject, "ok": one.ok, "sentence": one.sentence} for one in found])
     _require(found)
+
+
+@command.command(
+    "reexport",
+    short_help="Do a time range again.",
+    examples={
+        "hostsight store reexport now-6h..now-4h": "every host",
+        "hostsight store reexport 1d --host gpu01": "one host, the last day",
+    },
+)
+@click.argument("span", metavar="RANGE", callback=time_range)
+@click.option("--host", metavar="H", shell_complete=complete_host, help="This host alone.")
+@json_option
+def reexport(span: tuple[int, int], host: str | None, as_json: bool) -> None:
+    """Take samples that reached the store after their windows had closed into the lake, with their features.
+
+    RANGE is `6h` or `now-6h..now-1h`. Scores and episodes stay as they were judged. `hostsight serve` must not run on this
+    data folder meanwhile.
+    """
+    from cli.output import print_json, safe
+    from cli.state import check_host, state
+    from hostsight.timerange import TimeRange
+    from jobs.reexport import run_reexport
+
+    data = data_folder()
+    if host is not None:
+        with state(data) as connection:
+            check_host(connection, host)
+    hours = run_reexport(load_settings(data), data, TimeRange(*span), host)
+    if as_json:
+        print_json(list(hours))
+        return
+    for hour in hours:
+        click.echo(safe(f"{hour.host} {hour.start}..{hour.end}: {hour.changed:,} samples added or changed"))
 
 
 def _look(client: InfluxClient, *, quiet: bool = False) -> list[Finding]:
