@@ -57,7 +57,7 @@ class BackgroundReader:
 
     def poll(self, due: bool) -> Values | None:
         """Take the reading that has finished since the last call, if any; ask for one if `due` and it may give any."""
-        values = self._take()
+        values = self._take() if self._asked_ns is not None else None
         if due and self._asked_ns is None and not self._reader.resting:
             self._asked_ns = self._clock.monotonic_ns()
             self._requests.put(True)
