@@ -96,7 +96,7 @@ class EmbeddedStore:
         if stored is None or stored.end_ns < done_ns:
             return 0
         released = 0
-        unsent = self._unsent_from(host)
+        unsent = self._unsent_from(host, done_ns)
         for name in self._list(host)[:-1]:
             if unsent is not None and name.number >= unsent:
                 break
@@ -104,12 +104,12 @@ class EmbeddedStore:
                 released += delete(self._folder / str(name)) > 0
         return released
 
-    def _unsent_from(self, host: str) -> int | None:
+    def _unsent_from(self, host: str, now_ns: int) -> int | None:
         if not self._state_db.exists():
             return None
         connection = open_state(self._state_db, read_only=True)
         try:
-            return unsent_from(connection, host)
+            return unsent_from(connection, host, now_ns)
         finally:
             connection.close()
 

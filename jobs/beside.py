@@ -13,7 +13,7 @@ from jobs.environment import settings_environment
 from jobs.service import Service, ServiceSpec
 
 TEND_SECONDS = 1.0
-STOP_SECONDS = 10.0
+STOP_SECONDS = 6.0
 
 
 @contextmanager

@@ -34,8 +34,9 @@ class LineFormat:
     def __init__(self, host: str, channels: Sequence[Channel]) -> None:
         order = sorted(range(len(channels)), key=lambda index: _group(channels[index]))
         groups = sorted({_group(channel) for channel in channels})
+        number = {group: index for index, group in enumerate(groups)}
         self._order = np.array(order, np.intp)
-        self._group_of = np.array([groups.index(_group(channels[index])) for index in order], np.int32)
+        self._group_of = np.array([number[_group(channels[index])] for index in order], np.int32)
         self._keys = pa.array([f"{line_text(channels[index].metric)}=" for index in order], pa.string())
         self._heads = pa.array([_head(host, *group) for group in groups], pa.string())
         self._tick_head = f"{TICKS},host={line_text(host)} dt="

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import asdict, dataclass
 
+from hostsight.clock import SECOND_NS
 from hostsight.settings import InfluxSettings
 
 
@@ -27,10 +28,12 @@ class Position:
     lost_segments: int = 0
 
 
+GIVEN_UP_NS = 7 * 86_400 * SECOND_NS
 _GET = """
 SELECT host, segment, byte_offset, until_ns, sent_values, rejected_batches, rejected_values, dropped_values, lost_segments
 FROM drains WHERE target = ? AND host = ?
 """
+_UNSENT = "SELECT segment FROM drains WHERE host = ? AND updated_ns > ? ORDER BY updated_ns DESC LIMIT 1"
 _PUT = """
 INSERT OR REPLACE INTO drains VALUES (:target, :host, :segment, :byte_offset, :until_ns, :sent_values,
   :rejected_batches, :rejected_values, :dropped_values, :lost_segments, :updated_ns)
@@ -57,7 +60,10 @@ class Positions:
         self._connection.execute(_PUT, {**asdict(position), "target": self._target, "updated_ns": now_ns})
 
 
-def unsent_from(connection: sqlite3.Connection, host: str) -> int | None:
-    """Number of the first segment of `host` that some store still lacks a part of; None where nothing is drained."""
-    row = connection.execute("SELECT min(segment) FROM drains WHERE host = ?", (host,)).fetchone()
-    return None if row[0] is None else int(row[0])
+def unsent_from(connection: sqlite3.Connection, host: str, now_ns: int) -> int | None:
+    """Number of the first segment of `host` that the store it is sent to still lacks a part of.
+
+    None where nothing is sent anywhere, or was not for a week: whoever sent it has given that up.
+    """
+    row = connection.execute(_UNSENT, (host, now_ns - GIVEN_UP_NS)).fetchone()
+    return int(row[0]) if row else None

@@ -26,3 +26,9 @@ def test_a_running_agent_has_imported_nothing_heavy(tmp_path: Path) -> None:
     loaded = set(ran.stdout.split())
     assert {"numpy", "pyarrow", "msgspec"} <= loaded
     assert loaded.isdisjoint(HEAVY)
+
+
+def test_the_agent_that_watches_a_drain_knows_no_influxdb() -> None:
+    code = "import sys, cli.commands.agent, jobs.beside, ingest.agent, ingest.recorder; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert {name.partition(".")[0] for name in ran.stdout.split()}.isdisjoint(HEAVY)

@@ -223,10 +223,21 @@ def test_a_segment_that_influxdb_still_lacks_is_not_released(data: DataFolder, s
     for at in range(0, 1800, 30):
         second(spool, at)
     connection = open_state(data.state_db)
-    Positions(connection, "a server").put(Position(HOST, segment=4), 0)
+    Positions(connection, "an earlier server").put(Position(HOST, segment=2), T0 - SECOND_NS)
+    Positions(connection, "a server").put(Position(HOST, segment=4), T0)
     connection.close()
     assert store.release(HOST, span(0, 1500).end_ns) == 3
     assert list_segments(data.spool)[0].number == 4
+
+
+def test_a_drain_that_was_given_up_keeps_nothing(data: DataFolder, store: EmbeddedStore) -> None:
+    spool = writer(data)
+    for at in range(0, 1800, 30):
+        second(spool, at)
+    connection = open_state(data.state_db)
+    Positions(connection, "a server").put(Position(HOST, segment=4), T0 - 8 * 86_400 * SECOND_NS)
+    connection.close()
+    assert store.release(HOST, span(0, 1500).end_ns) == 15
 
 
 def test_many_segments_are_read_in_order(data: DataFolder, store: EmbeddedStore) -> None:
