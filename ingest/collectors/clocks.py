@@ -32,6 +32,9 @@ _MSR_BYTES = 8
 _MOST_MSRS = 256
 """With more CPUs, descriptors and interrupts of all of them cost more than a clock is worth."""
 _HUNDRED_MHZ = 100e6
+_CPU_WORDS = frozenset({b"processor", b"cpu number"})
+_CLOCK_WORDS = frozenset({b"cpu MHz", b"clock", b"cpu MHz dynamic"})
+"""Of x86 and others, of POWER, and of IBM Z."""
 _POLICY = re.compile(r"policy\d+")
 _CPU = re.compile(r"cpu(\d+)")
 
@@ -180,10 +183,10 @@ def from_cpuinfo(content: bytes) -> Clocks:
     for line in content.splitlines():
         name, _, value = line.partition(b":")
         word = name.strip()
-        if word == b"processor":
+        if word in _CPU_WORDS:
             cpu = f"cpu{value.strip().decode('ascii', 'replace')}"
-        elif word == b"cpu MHz" and cpu:
-            clocks[cpu] = number(value.strip()) * 1e6
+        elif word in _CLOCK_WORDS and cpu:
+            clocks[cpu] = number(value.strip().removesuffix(b"MHz")) * 1e6
     return clocks
 
 

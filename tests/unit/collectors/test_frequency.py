@@ -146,3 +146,17 @@ def test_registers_that_cannot_be_read_leave_the_other_ways(tmp_path: Path) -> N
     write(tmp_path, {"proc/cpuinfo": CPUINFO})
     msr_tree(tmp_path)  # files of no length
     assert read(FrequencyCollector(), tmp_path)["cpu cpu0 frequency_hertz"] == 2_600_000_000
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "hertz"),
+    [
+        ("processor\t: 8\ncpu\t\t: POWER9\nclock\t\t: 3800.000000MHz\n", 3_800_000_000),
+        ("cpu number      : 8\ncpu MHz dynamic : 5208\ncpu MHz static  : 5200\n", 5_208_000_000),
+    ],
+)
+def test_clocks_of_other_architectures(tmp_path: Path, cpuinfo: str, hertz: float) -> None:
+    assert (
+        read(FrequencyCollector(), write(tmp_path, {"proc/cpuinfo": cpuinfo}))["cpu cpu8 frequency_hertz"]
+        == hertz
+    )
