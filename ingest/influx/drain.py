@@ -25,6 +25,9 @@ from ingest.influx.report import HostDrain
 KEPT_NS = 600 * SECOND_NS
 """How much stays in the spool after it was sent, for jobs that read the spool itself."""
 
+MARK_NS = SECOND_NS
+"""How often a drain with a backlog says how far it is: each time is a request more, which the server puts on disk."""
+
 _HOUR_NS = 3600 * SECOND_NS
 
 
@@ -69,7 +72,9 @@ class Drain:
                 self._announce(client, host, batch)
                 self._send(client, host, batch)
                 self._release(host)
-            sent = self._mark(client, host) or batch is not None or sent
+            if batch is None or self._clock.monotonic_ns() - host.marked_at_ns >= MARK_NS:
+                sent = self._mark(client, host) or sent
+            sent = batch is not None or sent
         return sent
 
     def hosts(self) -> tuple[HostDrain, ...]:
@@ -139,6 +144,7 @@ class Drain:
             client, f"{head} until={until_ns // SECOND_NS} {hour_ns}\n".encode(), "how far this host is"
         )
         host.marked_ns = until_ns
+        host.marked_at_ns = self._clock.monotonic_ns()
         return True
 
     def _tell(self, client: Writer, text: bytes, what: str) -> None:
@@ -170,6 +176,7 @@ class _Host:
         self.position = position
         self.announced: tuple[tuple[Channel, ...], int] | None = None
         self.marked_ns = 0
+        self.marked_at_ns = 0
         self.released = 0
         self._format: tuple[tuple[Channel, ...], LineFormat] | None = None
 
