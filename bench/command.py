@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from cli.context import collection_settings, data_folder, load_settings
@@ -20,7 +22,10 @@ def command() -> None:
 @command.command(
     "collect",
     short_help="The agent's cost.",
-    examples={"hostsight bench collect --for 5m > collect.json": "a longer look"},
+    examples={
+        "hostsight bench collect --for 5m > collect.json": "a longer look",
+        "hostsight bench collect --peers": "beside collectd, node_exporter, pmlogger and netdata",
+    },
 )
 @click.option(
     "--for",
@@ -31,12 +36,17 @@ def command() -> None:
     callback=seconds,
     help="How long to measure.",
 )
-def collect(length: float) -> None:
+@click.option(
+    "--peers",
+    is_flag=True,
+    help="Run other collectors at the same time, in the foreground and on the loopback; says which are not installed.",
+)
+def collect(length: float, peers: bool) -> None:
     """Measure the agent's CPU, memory, lateness and bytes, beside a plain psutil loop that reads the same at the same rate."""
     from bench.collect import bench_collect
 
     narrate(f"measuring for {length:g} s and some seconds to settle")
-    print_json(bench_collect(collection_settings(data_folder(), None), length))
+    print_json(bench_collect(collection_settings(data_folder(), None), length, peers=peers))
 
 
 @command.command(
@@ -78,3 +88,69 @@ def features(channels: int, minutes: int) -> None:
 
     narrate(f"measuring {channels} channels over {minutes} minutes at 100 ms")
     print_json(bench_features(load_settings(data_folder()), channels=channels, minutes=minutes))
+
+
+@command.command(
+    "influx",
+    short_help="Into InfluxDB and out again.",
+    examples={
+        "hostsight bench influx": "against a server of its own, made by tests/influx/build",
+        "hostsight bench influx --url http://localhost:8086": "against a running one, with the token of [influx]",
+    },
+)
+@click.option(
+    "--url", metavar="URL", help="A running InfluxDB 2.x, which gets three buckets for as long as it takes."
+)
+@click.option(
+    "--channels", type=click.IntRange(min=1), default=700, show_default=True, help="Of the synthetic host."
+)
+@click.option(
+    "--seconds", type=click.IntRange(min=30), default=180, show_default=True, help="Of telemetry at 100 ms."
+)
+def influx(url: str | None, channels: int, seconds: int) -> None:
+    """Measure values a second into InfluxDB and out again, beside a bare HTTP client and InfluxDB's own client.
+
+    `query_data_frame` of that client needs pandas; without it that figure is left out, and the result says so.
+    """
+    from bench.influx import bench_influx
+
+    narrate(f"measuring {channels} channels over {seconds} s at 100 ms")
+    settings = load_settings(data_folder())
+    print_json(bench_influx(settings, channels=channels, seconds=seconds, url=url))
+
+
+@command.command(
+    "detect",
+    cls=click.Command,  # its `--data` is the labelled machines
+    short_help="How well labelled incidents are found.",
+)
+@click.option(
+    "--data",
+    "folder",
+    required=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Labelled machines.",
+)
+def detect(folder: Path) -> None:
+    """Learn from the training half of each labelled machine, judge its test half, and compare with what experts said.
+
+    The folder holds <set>/<machine>/ with train.parquet, test.parquet and causes.json. Gives each detector's figures, those of what is fused, of chance, and of the papers' fusion; and what every machine
+    would have had if it had been left out of the choice between them.
+    """
+    from bench.detect import bench_detect
+
+    narrate("half a minute a machine, as many at once as there are CPUs")
+    print_json(bench_detect(load_settings(data_folder()), folder))
+
+
+@command.command("score", short_help="Time to judge one window.")
+@click.option(
+    "--channels", type=click.IntRange(min=1), default=700, show_default=True, help="Of the synthetic host."
+)
+def score(channels: int) -> None:
+    """Measure how long one window takes with all detectors and attribution, after learning from ninety minutes."""
+    from bench.score import bench_score
+
+    narrate(f"learning from ninety minutes of {channels} channels first")
+    print_json(bench_score(load_settings(data_folder()), channels=channels))

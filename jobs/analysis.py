@@ -39,7 +39,7 @@ class Analysis:
     """What became of each row of a test recording, in the recording's order.
 
     ts: [rows], nanoseconds; stamp: the type that the recording has them in.  score: [rows], what ranks them; rows before the first whole window have the training's median.
-    contributions: [rows, names], shares that sum to 1, or 0 where nothing deviates.  scored: of the windows.
+    contributions: [rows, names], how much each column sets the row apart, times the row's fused score.  scored: of the windows.
     ends: [rows], which window says what a row is.
     """
 
@@ -52,6 +52,10 @@ class Analysis:
     names: tuple[str, ...]
     contributions: Floats
     episodes: tuple[EpisodeChange, ...]
+
+    def of_rows(self, values: Floats, otherwise: float = 0.0) -> Floats:
+        """Values of the windows as values of the rows."""
+        return _of_rows(self.ends, self.scored.ends, values, otherwise)
 
     def stamp_ns(self, end_ns: int) -> int:
         """The time of the first row that the window says something about."""
@@ -93,7 +97,7 @@ class Analyst:
         block = history.widen(told)
         scored, ends = baseline.score(block), frame.ends(test.ts)
         ranking, usual = _ranking(baseline, scored)
-        shares = _contributions(baseline, block, frame.channels)
+        parts = _contributions(baseline, block, frame.channels) * scored.rank[:, np.newaxis]
         return Analysis(
             baseline=baseline,
             scored=scored,
@@ -102,7 +106,7 @@ class Analyst:
             ends=ends,
             score=_of_rows(ends, scored.ends, ranking, usual),
             names=frame.names,
-            contributions=_of_rows(ends, scored.ends, shares, 0.0),
+            contributions=_of_rows(ends, scored.ends, parts, 0.0),
             episodes=_episodes(baseline, block, scored, self.detect),
         )
 
@@ -179,8 +183,8 @@ def _ranking(baseline: Baseline, scored: Scored) -> tuple[Floats, float]:
 
 def _contributions(baseline: Baseline, block: WindowBlock, channels: Sequence[Channel]) -> Floats:
     """[windows, channels], in the order of `channels`."""
-    shares = baseline.contributions(block)
-    return shares[:, [baseline.channels.index(channel) for channel in channels]]
+    parts = baseline.contributions(block)
+    return parts[:, [baseline.channels.index(channel) for channel in channels]]
 
 
 def _episodes(

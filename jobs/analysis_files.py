@@ -27,9 +27,9 @@ def write_analysis(analysis: Analysis, folder: Path) -> None:
         .cast(pa.timestamp("ns", getattr(analysis.stamp, "tz", None)))
         .cast(analysis.stamp)
     )
-    shares = {name: analysis.contributions[:, index] for index, name in enumerate(analysis.names)}
+    parts = {name: analysis.contributions[:, index] for index, name in enumerate(analysis.names)}
     _write(folder / SCORES, pa.table({"ts": ts, "score": analysis.score}))
-    _write(folder / CONTRIBUTIONS, pa.table({"ts": ts, **shares}))
+    _write(folder / CONTRIBUTIONS, pa.table({"ts": ts, **parts}))
     write_atomic(folder / EPISODES, msgspec.json.format(msgspec.json.encode(episodes(analysis)), indent=1))
 
 
@@ -71,7 +71,6 @@ def summarise(analysis: Analysis) -> dict[str, object]:
         "same_time_of_other_days": layout.daily,
         "detectors": [each.name for each in baseline.entries],
         "tail_probability_threshold": baseline.threshold,
-        "alarm_score": baseline.calibration.level,
         "anomalous_windows": int(analysis.scored.anomalous.sum()),
         "episodes": episodes(analysis),
     }

@@ -16,7 +16,7 @@ from hostsight.channel import Channel
 from hostsight.errors import ModelError
 from hostsight.settings import DetectSettings
 from models.attribution import Attribution, contributions, direction, most
-from models.budget import quiet_level
+from models.budget import alarm_threshold
 from models.calibration import Tail, folds
 from models.frames import align, relayout, select_rows
 from models.layout import Layout
@@ -39,11 +39,14 @@ _CELLS = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What scores mean. tails: one a detector.  fused: of the fused score.  level: no window below it is anomalous."""
+    """What scores mean. tails: one a detector.  fused: of the fused score.
+
+    threshold: the tail probability beyond which a window is anomalous.
+    """
 
     tails: tuple[Tail, ...]
     fused: Tail
-    level: float
+    threshold: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ class Baseline:
     @property
     def threshold(self) -> float:
         """The tail probability beyond which a window is anomalous."""
-        return 1 - self.percentile / 100
+        return self.calibration.threshold
 
     def score(self, block: WindowBlock) -> Scored:
         """A window's scores depend on that window alone: not on the batch, its order, or the number of threads."""
@@ -89,7 +92,7 @@ class Baseline:
         scores, material = (np.concatenate(part) for part in zip(*parts, strict=True))
         fused = fuse(scores, self.entries)
         rarity = self.calibration.fused.probability(fused)
-        beyond = material & (rarity <= self.threshold) & (fused > self.calibration.level)
+        beyond = material & (rarity <= self.threshold)
         tail = np.column_stack(
             [tail.probability(scores[:, index]) for index, tail in enumerate(self.calibration.tails)]
         )
@@ -114,8 +117,14 @@ class Baseline:
     def _score(self, values: NDArray[np.float32]) -> tuple[Floats, NDArray[np.bool_]]:
         steps = self.scaler.steps(values)
         scores = _scores(self.entries, self.detectors, steps[:, self.kept], self.layout)
-        level = np.abs(steps[:, :, MEAN]).max(axis=1, initial=0.0)
-        return scores, (level >= STEPS_PER_EFFECT) & self._covered(values)
+        return scores, self._material(steps) & self._covered(values)
+
+    def _material(self, steps: Floats) -> NDArray[np.bool_]:
+        """Whether some channel's level is further from usual than matters; of one in no known unit, whatever deviates."""
+        known = np.array([bool(channel.unit) for channel in self.channels])
+        far = np.abs(steps) >= STEPS_PER_EFFECT
+        levels = far[:, :, self.layout.columns("mean")][:, known]
+        return np.asarray(levels.any(axis=(1, 2)) | far[:, ~known].any(axis=(1, 2)))
 
     def _covered(self, values: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Whether the channels that were always there in training are mostly here."""
@@ -124,7 +133,7 @@ class Baseline:
         return np.asarray(present.sum(axis=1) >= _COVERAGE * always.sum())
 
     def contributions(self, block: WindowBlock) -> Floats:
-        """[windows, channels], as `channels`: each one's share of what sets a window apart; they sum to 1, or are all 0."""
+        """[windows, channels], as `channels`: how much each one sets a window apart, as `attribute` shares it out."""
         values = self._values(block)
         parts = [
             contributions(
@@ -132,9 +141,7 @@ class Baseline:
             )
             for start in range(0, max(1, len(values)), _SCORED_AT_ONCE)
         ]
-        shares = np.concatenate(parts)
-        total = shares.sum(axis=1, keepdims=True)
-        return np.asarray(shares / np.where(total > 0, total, 1))
+        return np.concatenate(parts)
 
     def attribute(
         self, block: WindowBlock, rows: Sequence[int] | NDArray[np.intp]
@@ -182,7 +189,7 @@ class Baseline:
         found: dict[str, NDArray[np.generic]] = {
             "baseline/standing": self.standing,
             "baseline/steady": self.steady,
-            "baseline/facts": np.array([self.percentile, self.windows, self.calibration.level], np.float64),
+            "baseline/facts": np.array([self.percentile, self.windows, self.threshold], np.float64),
         }
         found |= {f"layout/{name}": array for name, array in self.layout.arrays().items()}
         found |= {f"scaler/{name}": array for name, array in self.scaler.arrays().items()}
@@ -200,7 +207,9 @@ class Baseline:
         detectors: Sequence[str],
     ) -> Baseline:
         """Raises KeyError where an array or a detector is not known."""
-        percentile, windows, level = (float(value) for value in arrays["baseline/facts"].astype(np.float64))
+        percentile, windows, threshold = (
+            float(value) for value in arrays["baseline/facts"].astype(np.float64)
+        )
         known = tuple(entry(name) for name in detectors)
         return cls(
             channels=tuple(channels),
@@ -213,7 +222,7 @@ class Baseline:
             calibration=Calibration(
                 tuple(Tail.from_arrays(_part(arrays, f"{each.name}.tail")) for each in known),
                 Tail.from_arrays(_part(arrays, "fused.tail")),
-                level,
+                threshold,
             ),
             percentile=percentile,
             windows=int(windows),
@@ -300,10 +309,11 @@ class _Fitting:
             scores[held] = _scores(self.entries, detectors, steps, self.layout)
         independent = len(values) / overlap
         fused = fuse(scores, self.entries)
+        tail = Tail.fit(fused, independent)
         return Calibration(
             tuple(Tail.fit(column, independent) for column in scores.T),
-            Tail.fit(fused, independent),
-            quiet_level(fused, ends, settings),
+            tail,
+            alarm_threshold(tail, fused, ends, settings),
         )
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hostsight.clock import SECOND_NS
 from hostsight.settings import DetectSettings, Duration
+from models.calibration import Tail
 from models.layout import DAY_NS
 from models.protocol import Floats
 
@@ -18,6 +19,8 @@ _LIVE_STRIDE_NS = SECOND_NS
 """Rules that count windows are written for strides of a second."""
 _CLOSE_WINDOWS = 10
 _MERGE_WINDOWS = 15
+_COUNTED = 3.0
+"""The budget alone decides where it allows so many episodes in training: fewer are chance."""
 _SHARES = np.geomspace(1e-4, 0.05, 40)
 """Shares of training beyond the levels that are tried."""
 
@@ -42,6 +45,23 @@ def persistence(settings: DetectSettings, stride_ns: int) -> DetectSettings:
     )
 
 
+def alarm_threshold(tail: Tail, scores: Floats, ends: NDArray[np.int64], settings: DetectSettings) -> float:
+    """The tail probability from which a window is anomalous.
+
+    What keeps healthy windows within `[detect] alert_budget`; where training is too short to count episodes by, beyond
+    `[detect] percentile` too.
+    """
+    quiet = float(tail.probability(np.array([quiet_level(scores, ends, settings)]))[0])
+    if allowed_episodes(ends, settings) >= _COUNTED:
+        return quiet
+    return min(quiet, 1 - settings.percentile / 100)
+
+
+def allowed_episodes(ends: NDArray[np.int64], settings: DetectSettings) -> float:
+    """How many episodes windows with these ends may cost."""
+    return settings.alert_budget * len(ends) * float(np.median(np.diff(ends))) / DAY_NS
+
+
 def quiet_level(scores: Floats, ends: NDArray[np.int64], settings: DetectSettings) -> float:
     """The lowest level at which healthy windows open at most `[detect] alert_budget` episodes a day.
 
@@ -49,7 +69,7 @@ def quiet_level(scores: Floats, ends: NDArray[np.int64], settings: DetectSetting
     """
     stride_ns = int(np.median(np.diff(ends)))
     rules = persistence(settings, stride_ns)
-    allowed = settings.alert_budget * len(ends) * stride_ns / DAY_NS
+    allowed = allowed_episodes(ends, settings)
     level = float(scores.max())
     for candidate in np.quantile(scores, 1 - _SHARES).tolist():
         if count_episodes(ends[scores > candidate], rules, stride_ns) > allowed:

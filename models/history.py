@@ -97,7 +97,8 @@ def _longer(
 def combine(pieces: NDArray[np.float32], seconds: float, pane_seconds: float) -> Floats:
     """Windows that follow each other, the newest first, as one: [parts, windows, channels, features] -> without parts.
 
-    seconds: the length of a part. slope: least squares over the parts' means and, within each, its own slope.
+    seconds: the length of a part. slope: least squares over the parts' means and, within each, its own slope. NaN where more
+    than half of the parts are missing: what follows a gap is not judged by long windows yet.
     """
     there = np.isfinite(pieces[..., _MEAN])
     count = np.maximum(there.sum(axis=0), 1)
@@ -115,7 +116,7 @@ def combine(pieces: NDArray[np.float32], seconds: float, pane_seconds: float) ->
     out[..., _MIN] = np.where(there, pieces[..., _MIN], np.inf).min(axis=0)
     out[..., _MAX] = np.where(there, pieces[..., _MAX], -np.inf).max(axis=0)
     out[..., _SLOPE] = np.where(span > 0, product / np.where(span > 0, span, 1.0), np.nan)
-    out[~there.any(axis=0)] = np.nan
+    out[2 * there.sum(axis=0) < len(pieces)] = np.nan
     return out
 
 
