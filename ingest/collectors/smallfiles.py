@@ -77,14 +77,14 @@ class _Entry:
     path: str
     parse: Parser
     places: list[tuple[int, int]]
-    lacking: list[int]
+    lacking: list[tuple[int, Slot]]
 
 
 class SmallFilesCollector(ABC):
     """A subclass lists its files, and the folders in which coming and going hardware shows.
 
     A file that is missing, refused or makes no sense costs its own channels only; one that is refused is told by
-    `absent`. What gave no number at first is looked at again, and listed once it does.
+    `absent`. What gave no number at first is looked at again, and listed for good once it does.
     """
 
     name: ClassVar[str]
@@ -104,6 +104,8 @@ class SmallFilesCollector(ABC):
         self._seen: list[list[str]] = []
         self._refused: dict[tuple[str, str], list[str]] = {}
         self._left_out: set[str] = set()
+        self._ever: set[Slot] = set()
+        """Slots that gave a number after they had been listed without: they stay, though they may fall silent again."""
 
     @abstractmethod
     def files(self, host: Host) -> Iterable[SmallFile]:
@@ -141,7 +143,9 @@ class SmallFilesCollector(ABC):
             except OSError as error:
                 failure, failures = error, failures + 1
                 continue
-            if any(math.isfinite(values[at]) for at in entry.lacking):
+            came = {slot for at, slot in entry.lacking if math.isfinite(values[at])}
+            if came:
+                self._ever |= came
                 return False
             for at, place in entry.places:
                 out[place] = values[at]
@@ -179,8 +183,8 @@ class SmallFilesCollector(ABC):
             self._refuse([slot for slot, value in zip(file.slots, values, strict=True) if math.isnan(value)])
         entry = _Entry(str(file.path), file.parse, [], [])
         for at, (slot, value) in enumerate(zip(file.slots, values, strict=True)):
-            if math.isnan(value):
-                entry.lacking.append(at)
+            if math.isnan(value) and slot not in self._ever:
+                entry.lacking.append((at, slot))
             else:
                 entry.places.append((at, len(slots)))
                 slots.append(slot)

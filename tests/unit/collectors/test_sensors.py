@@ -104,6 +104,22 @@ def test_a_sensor_that_fails_leaves_the_others(tmp_path: Path) -> None:
     assert out[1] == 31_000
 
 
+def test_a_sensor_that_comes_and_goes_changes_the_layout_once(tmp_path: Path) -> None:
+    write(tmp_path, {f"{CHIP}/name": "jc42", f"{CHIP}/temp1_input": "30000", f"{CHIP}/temp2_input": "asleep"})
+    collector = SensorsCollector()
+    assert len(collector.open(Host(tmp_path))) == 1
+    assert collector.absent() == [("temperature_celsius of jc42-hwmon4-temp2", "N/A", "")]
+    write(tmp_path, {f"{CHIP}/temp2_input": "31000"})
+    assert not collector.read(np.empty(1))
+    write(tmp_path, {f"{CHIP}/temp2_input": "asleep"})
+    out = np.full(len(collector.open(Host(tmp_path))), np.nan)
+    assert collector.read(out)
+    np.testing.assert_array_equal(out, [30_000, np.nan])
+    write(tmp_path, {f"{CHIP}/temp2_input": "32000"})
+    assert collector.read(out)
+    assert out[1] == 32_000
+
+
 def test_labels_of_any_text_make_names_without_blanks(tmp_path: Path) -> None:
     write(
         tmp_path,
