@@ -25,10 +25,10 @@ def read_progress(client: InfluxClient, since_ns: int) -> dict[str, int]:
     return {unquote_name(row["host"]): round(float(row["_value"])) * SECOND_NS for row in rows}
 
 
-def first_stamp(client: InfluxClient, host: str) -> int | None:
-    """The oldest tick of a host that the bucket still has, in ns; None where there is none."""
+def first_stamp(client: InfluxClient, host: str, since_ns: int = 0) -> int | None:
+    """The oldest tick of a host since `since_ns` that the bucket still has, in ns; None where there is none."""
     rows = client.rows(
-        f"from(bucket: {flux_string(client.settings.bucket)}) |> range(start: 0)"
+        f"from(bucket: {flux_string(client.settings.bucket)}) |> range(start: {flux_time(since_ns)})"
         f" |> filter(fn: (r) => r._measurement == {flux_string(TICKS)} and r.host == {flux_string(quote_name(host))})"
         ' |> first() |> keep(columns: ["_time"])'
     )

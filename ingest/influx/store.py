@@ -17,6 +17,7 @@ from ingest.influx.client import InfluxClient
 from ingest.influx.export import Key, export
 from ingest.influx.guess import guessed_channel
 from ingest.influx.hosts import first_stamp, read_progress
+from ingest.store import SAMPLES
 
 POLL_NS = SECOND_NS // 2
 """How often the hosts' progress is asked for."""
@@ -45,6 +46,7 @@ class InfluxStore:
         self._until: dict[str, int] = {}
         self._first: dict[str, int] = {}
         self._hosts: dict[str, _Channels] = {}
+        self._silent: dict[str, TimeRange] = {}
         self._polled_ns: int | None = None
         self._surveyed_ns: int | None = None
 
@@ -78,6 +80,9 @@ class InfluxStore:
         return self._hosts[host].all() if host in self._hosts else ()
 
     def export(self, host: str, span: TimeRange) -> pa.Table:
+        silence = self._silent.get(host)
+        if silence is not None and silence.contains(span):
+            return SAMPLES.empty_table()
         found = export(self._client, host, span, self._folder)
         channels = self._hosts.setdefault(host, _Channels(host))
         if channels.read_to_ns < span.end_ns:
@@ -85,7 +90,15 @@ class InfluxStore:
             channels.add(read_channels(self._client, host, TimeRange(since_ns, span.end_ns)))
             channels.read_to_ns = span.end_ns
         channels.add_unknown(found.channels)
+        if not found.samples.num_rows:
+            self._silent[host] = self._silence(host, span)
         return found.samples
+
+    def _silence(self, host: str, span: TimeRange) -> TimeRange:
+        """From `span` to the host's next tick: days without telemetry cost one question, not one a minute."""
+        until_ns = self._until.get(host, span.end_ns)
+        following = first_stamp(self._client, host, span.end_ns)
+        return TimeRange(span.start_ns, max(span.end_ns, min(until_ns, following or until_ns)))
 
     def release(self, host: str, done_ns: int) -> int:
         """Nothing: the bucket's own retention deletes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -16,7 +17,17 @@ from ingest.influx.client import InfluxClient
 from ingest.influx.store import InfluxStore
 from tests.influx.conftest import new_bucket
 from tests.influx.server import Server
-from tests.influx.telemetry import HOST, channels, collected, drain_all, exported, make_drain, numbers, spool
+from tests.influx.telemetry import (
+    HOST,
+    NOW_NS,
+    channels,
+    collected,
+    drain_all,
+    exported,
+    make_drain,
+    numbers,
+    spool,
+)
 
 HOSTILE = (
     "with space", "comma,comma", "equals=sign", 'quo"te"s', "back\\slash", "ends in\\", "line\nfeed\ttab\0nul",
@@ -106,6 +117,45 @@ def test_a_long_range_is_exported_in_pieces_that_make_the_same_whole(
         drain_all(make_drain(settings.influx, data, state), client)
     whole = exported(settings, data, TimeRange(span.start_ns - 2 * 3600 * SECOND_NS, span.end_ns))
     assert whole.equals(collected(settings, data, span))
+
+
+def test_the_seconds_of_a_host_run_from_its_first_tick_to_what_its_drain_has_sent(
+    any_influx: InfluxSettings, data: DataFolder, state: sqlite3.Connection
+) -> None:
+    span = spool(data, numbers(50, 10), channels(10))
+    with InfluxClient(any_influx) as client:
+        drain_all(make_drain(any_influx, data, state), client)
+    store = InfluxStore(data, Settings(influx=any_influx), SystemClock())
+    assert store.span("another") is None
+    assert store.span(HOST) == span
+    store.close()
+
+
+def test_a_long_silence_costs_one_question(
+    settings: Settings, data: DataFolder, state: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = spool(data, numbers(20, 10), channels(10), start_ns=NOW_NS - 7200 * SECOND_NS)
+    last = spool(data, numbers(20, 10, seed=1), channels(10))
+    with InfluxClient(settings.influx) as client:
+        drain_all(make_drain(settings.influx, data, state), client)
+    store = InfluxStore(data, settings, SystemClock())
+    assert store.hosts() == [HOST]
+    minutes = [
+        TimeRange(ns, ns + 60 * SECOND_NS)
+        for ns in range(first.end_ns, last.start_ns - 60 * SECOND_NS, 60 * SECOND_NS)
+    ]
+    asked, query = list[str](), InfluxClient.query
+
+    def counted(self: InfluxClient, flux: str) -> Iterator[bytes]:
+        asked.append(flux)
+        return query(self, flux)
+
+    monkeypatch.setattr(InfluxClient, "query", counted)
+    assert sum(store.export(HOST, minute).num_rows for minute in minutes) == 0
+    assert len(minutes) > 100
+    assert len(asked) == 3
+    assert store.export(HOST, last).num_rows > 100
+    store.close()
 
 
 def _agent(count: int) -> list[Channel]:
