@@ -8,16 +8,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
-import psutil
 from numpy.typing import NDArray
 
 from bench import subjects
+from bench.peers import PEERS, running
 from bench.report import report
+from bench.stopwatch import Stopwatch, Usage
 from hostsight.errors import HostsightError
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
@@ -29,55 +29,40 @@ _SETTLE_SECONDS = 3.0
 _START_SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What one process used between two instants."""
-
-    cpu_seconds: float
-    wall_seconds: float
-    rss_bytes: int
-
-
-class Stopwatch:
-    """Measures the CPU time of another process, to the nanosecond."""
-
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
-        self._clock = (~pid << 3) | 2  # clock_getcpuclockid(3)
-        self._cpu_ns = self._wall_ns = 0
-        self.start()
-
-    def start(self) -> None:
-        self._cpu_ns, self._wall_ns = time.clock_gettime_ns(self._clock), time.monotonic_ns()
-
-    def stop(self) -> Usage:
-        cpu_ns = time.clock_gettime_ns(self._clock) - self._cpu_ns
-        wall_ns = time.monotonic_ns() - self._wall_ns
-        return Usage(cpu_ns / 1e9, wall_ns / 1e9, psutil.Process(self._pid).memory_info().rss)
-
-
-def bench_collect(settings: Settings, seconds: float) -> dict[str, object]:
+def bench_collect(settings: Settings, seconds: float, *, peers: bool = False) -> dict[str, object]:
     """Measure both for `seconds`, after they have settled. CPU is all that the process used, spool and heartbeat included.
 
-    `ratio` is the agent's CPU over the loop's: what else the machine does slows both.
+    `ratio` is the agent's CPU over the loop's: what else the machine does slows both. `peers`: at the same time, the
+    collectors of `bench.peers` that are installed here.
     """
-    with tempfile.TemporaryDirectory(prefix="hostsight-bench-") as folder:
-        data = DataFolder(Path(folder))
-        with _subject("agent", settings, data) as agent, _subject("psutil", settings, data) as loop:
-            _await_ticks(data)
-            time.sleep(_SETTLE_SECONDS)
-            watches = Stopwatch(agent.pid), Stopwatch(loop.pid)
-            time.sleep(seconds)
-            ours, theirs = (watch.stop() for watch in watches)
-            beat = _await_ticks(data)
-            agent.send_signal(signal.SIGTERM)
-            agent.wait(_START_SECONDS)
+    chosen = [peer for peer in PEERS if peers and not peer.missing]
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hostsight-bench-")))
+        data = DataFolder(folder / "data")
+        data.create()
+        others = stack.enter_context(running(folder, chosen))
+        agent = stack.enter_context(_subject("agent", settings, data))
+        loop = stack.enter_context(_subject("psutil", settings, data))
+        _await_ticks(data)
+        time.sleep(_SETTLE_SECONDS)
+        for other in others:
+            other.watch()
+        watches = Stopwatch(agent.pid), Stopwatch(loop.pid)
+        time.sleep(seconds)
+        ours, theirs = (watch.stop() for watch in watches)
+        beat = _await_ticks(data)
+        beside = {other.peer.name: other.result() for other in others}
+        agent.send_signal(signal.SIGTERM)
+        agent.wait(_START_SECONDS)
         results = _results(settings, ours, theirs, beat, data)
-    chosen = {
+    if peers:
+        results["peers"] = beside
+        results["peers_missing"] = {peer.name: peer.install for peer in PEERS if peer.missing}
+    described = {
         "seconds": seconds,
         **{key: float(getattr(settings.agent, key)) for key in ("tick", "medium", "slow")},
     }
-    return report("collect", chosen, results)
+    return report("collect", described, results)
 
 
 @contextmanager
