@@ -28,6 +28,9 @@ KEPT_NS = 600 * SECOND_NS
 MARK_NS = SECOND_NS
 """How often a drain with a backlog says how far it is: each time is a request more, which the server puts on disk."""
 
+MARK_GRID_NS = 600 * SECOND_NS
+"""A mark is written over until so much has passed: few points, and none is older than the shortest retention, an hour."""
+
 _HOUR_NS = 3600 * SECOND_NS
 
 
@@ -138,11 +141,9 @@ class Drain:
         until_ns = host.position.until_ns
         if host.marked_ns == until_ns:
             return False
-        hour_ns = self._clock.wall_ns() // _HOUR_NS * _HOUR_NS
+        ts_ns = self._clock.wall_ns() // MARK_GRID_NS * MARK_GRID_NS
         head = f"{PROGRESS},host={line_text(host.position.host)}"
-        self._tell(
-            client, f"{head} until={until_ns // SECOND_NS} {hour_ns}\n".encode(), "how far this host is"
-        )
+        self._tell(client, f"{head} until={until_ns // SECOND_NS} {ts_ns}\n".encode(), "how far this host is")
         host.marked_ns = until_ns
         host.marked_at_ns = self._clock.monotonic_ns()
         return True

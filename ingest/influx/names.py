@@ -21,7 +21,7 @@ CHANNELS = "hostsight_channels"
 """Tags `host` and `subsystem`; string fields `part0`, `part1`, ...: what the channels are (`ingest.influx.catalogue`)."""
 
 PROGRESS = "hostsight_progress"
-"""Tag `host`; field `until`: seconds since the epoch up to which everything is in. One point an hour, written over."""
+"""Tag `host`; field `until`: seconds since the epoch up to which everything is in. One point in ten minutes, written over."""
 
 _EMPTY = "%"
 _UNSAFE = re.compile(r"[%\\\x00-\x1f\x7f-\x9f\u2028\u2029\udc80-\udcff]|^_|^t(?=ime$)")

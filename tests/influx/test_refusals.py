@@ -12,6 +12,7 @@ from hostsight.folders import DataFolder
 from hostsight.settings import InfluxSettings, Settings, Size
 from hostsight.timerange import TimeRange
 from ingest.influx.client import InfluxClient
+from ingest.influx.hosts import read_progress
 from ingest.influx.rejected_files import rejected_files, rejected_folder
 from jobs.drain import run_drain
 from jobs.drain_status import drain_problems, read_drain
@@ -129,3 +130,15 @@ def test_infinite_values_never_reach_the_server(
         drain_all(make_drain(influx, data, state), client)
     table = exported(Settings(influx=influx), data, span)
     assert table.num_rows == np.isfinite(values).sum()
+
+
+def test_a_bucket_with_the_shortest_retention_keeps_how_far_a_host_is(
+    v2: Server, data: DataFolder, state: sqlite3.Connection
+) -> None:
+    influx = new_bucket(v2, retention=3600)
+    span = spool(data, numbers(20, 10), channels(10))
+    drain = make_drain(influx, data, state)
+    with InfluxClient(influx) as client:
+        drain_all(drain, client)
+        assert read_progress(client, 0) == {HOST: span.end_ns}
+    assert drain.problems == ()
