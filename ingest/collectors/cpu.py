@@ -156,8 +156,8 @@ def _group(names: Sequence[bytes], host: Host) -> tuple[list[str], Values | None
     """Devices below the host, and the matrix [devices, CPUs] that averages CPUs into each; None for the CPUs themselves."""
     if len(names) <= host.per_cpu_limit:
         return [name.decode("ascii", "replace") for name in names], None
-    of_cpu = cpu_nodes(host)
-    node = [of_cpu.get(int(name[3:]), -1) if name[3:].isdigit() else -1 for name in names]
+    of_cpu = {b"cpu%d" % cpu: node for cpu, node in cpu_nodes(host).items()}
+    node = [of_cpu.get(name, -1) for name in names]
     nodes = sorted({number for number in node if number >= 0})
     members = np.array([[float(of == one) for of in node] for one in nodes]).reshape(len(nodes), len(names))
     return [f"node{one}" for one in nodes], members / np.maximum(members.sum(axis=1, keepdims=True), 1)

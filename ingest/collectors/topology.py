@@ -14,13 +14,14 @@ from ingest.collector import Host, Values
 _NODES = "/sys/devices/system/node"
 _NODE = re.compile(r"node(\d+)")
 _LARGEST = 2**20
+_LONGEST = 32
 
 
 def parse_list(text: str) -> Iterator[int]:
     """The numbers of a kernel list such as `0-3,8,10-11`; what is no number is passed over."""
     for part in text.strip().split(","):
         first, _, last = part.partition("-")
-        if first.isdecimal() and (last or first).isdecimal():
+        if first.isdecimal() and (last or first).isdecimal() and len(part) < _LONGEST:
             yield from range(int(first), min(int(last or first), _LARGEST) + 1)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostsight.errors import NoDataError
@@ -123,6 +123,7 @@ def test_load_and_tasks(tmp_path: Path) -> None:
     }
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_garbage_is_absent_and_never_raises(tmp_path_factory: pytest.TempPathFactory, garbage: bytes) -> None:
     root = tmp_path_factory.mktemp("garbage")
