@@ -50,6 +50,11 @@ class DataFolder:
         """`run/agent.json`, replaced by the agent every few seconds."""
         return self.run / "agent.json"
 
+    @property
+    def equipment(self) -> Path:
+        """`equipment.json`: the devices that this host is known to have, kept by the agent."""
+        return self.root / "equipment.json"
+
     def create(self) -> DataFolder:
         for path in (self.root, self.spool, self.lake, self.models, self.run, self.logs):
             make_folder(path)

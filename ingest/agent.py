@@ -69,6 +69,8 @@ def run_agent(settings: Settings, data: DataFolder, *, seconds: float | None = N
 
 
 def _collect(settings: Settings, data: DataFolder, clock: AgentClock) -> None:
+    from ingest.collectors.equipment import EquipmentCollector
+    from ingest.equipment import Memory
     from ingest.pulse import Pulse
     from ingest.recorder import Recorder, say
     from ingest.registry import enabled
@@ -78,6 +80,9 @@ def _collect(settings: Settings, data: DataFolder, clock: AgentClock) -> None:
 
     host = host_of(settings.agent)
     collectors = enabled(settings.agent.disabled, settings.agent.collectors)
+    for collector in collectors:
+        if isinstance(collector, EquipmentCollector):
+            collector.memory = Memory(data.equipment, host)
     start = _not_before(data, clock)
     sampler = Sampler(collectors, host, settings, clock, not_before_ns=start)
     recorder = Recorder(SpoolWriter(data, settings.spool, settings.host), sampler.meter)

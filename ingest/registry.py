@@ -11,6 +11,7 @@ from ingest.collectors.agent import AgentCollector, TicksCollector
 from ingest.collectors.cgroup import CgroupCollector
 from ingest.collectors.cpu import CpuCollector, LoadCollector
 from ingest.collectors.edac import EdacCollector
+from ingest.collectors.equipment import EquipmentCollector
 from ingest.collectors.ethtool import EthtoolCollector
 from ingest.collectors.frequency import FrequencyCollector
 from ingest.collectors.hugepages import HugepagesCollector
@@ -72,6 +73,7 @@ _COLLECTORS: tuple[tuple[Subsystem, type[Collector]], ...] = (
     ("storage", StorageCollector),
     ("storage", NvmeCollector),
     ("storage", NvmeHealthCollector),
+    ("cpu", EquipmentCollector),
     ("agent", TicksCollector),
     ("agent", AgentCollector),
 )

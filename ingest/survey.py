@@ -7,14 +7,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from shlex import quote
 from typing import Literal
 
 from hostsight.channel import SUBSYSTEMS, Kind, Subsystem
-from hostsight.clock import Clock, SystemClock
+from hostsight.clock import Clock, SystemClock, iso
 from hostsight.settings import Settings
 from ingest.background import BackgroundReader
 from ingest.collector import Host, Metric, Slot
 from ingest.collectors.agent import AgentCollector, TicksCollector
+from ingest.equipment import SUBSYSTEM_OF, WORDS, Memory, missing, present
+from ingest.equipment import Kind as DeviceKind
 from ingest.inventory import Inventory, take_inventory
 from ingest.reader import Condition, Reader, describe
 from ingest.registry import enabled, subsystem_of
@@ -22,6 +25,13 @@ from ingest.sampler import host_of
 
 PATIENCE_SECONDS = 5.0
 """So long one collector may take."""
+
+
+_RETURN: dict[DeviceKind, str] = {
+    "cpu": "echo 1 | sudo tee /sys/devices/system/cpu/{}/online",
+    "gpu": "echo 1 | sudo tee /sys/bus/pci/rescan",
+}
+"""What may bring a lost device back; for others the way on is to find out, or to expect it no longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +139,8 @@ def _pulse(host: Host) -> bytes:
         return b""
 
 
-def survey(settings: Settings, *, clock: Clock | None = None) -> Survey:
-    """Open and read every collector once, and say what is missing and why."""
+def survey(settings: Settings, *, clock: Clock | None = None, memory: Memory | None = None) -> Survey:
+    """Open and read every collector once, and say what is missing and why; `memory`: the devices to expect."""
     host = host_of(settings.agent)
     with _probes(settings, host, clock or SystemClock()) as probes:
         _read(probes)
@@ -140,7 +150,10 @@ def survey(settings: Settings, *, clock: Clock | None = None) -> Survey:
             root=str(host.root),
             channels={name: collected[name] for name in SUBSYSTEMS if name != "agent"},
             collectors={probe.name: probe.condition for probe in probes},
-            findings=tuple(finding for probe in probes for finding in _findings(probe)),
+            findings=(
+                *_lost(host, memory),
+                *(finding for probe in probes for finding in _findings(probe)),
+            ),
             inventory=take_inventory() if host.live else None,
         )
 
@@ -199,6 +212,19 @@ def _distinct(rows: Iterable[SampleRow]) -> list[SampleRow]:
     for row in rows:
         first.setdefault((row.subsystem, row.device, row.metric), row)
     return [*first.values()]
+
+
+def _lost(host: Host, memory: Memory | None) -> Iterator[Finding]:
+    """The devices that were there once and are not now."""
+    for one in missing(memory.load(), present(host)) if memory else ():
+        kind, name = one.device.kind, one.device.name
+        since = f" since {iso(one.lost_ns)}" if one.lost_ns else ""
+        yield Finding(
+            SUBSYSTEM_OF[kind],
+            f"{WORDS[kind]} {name}",
+            f"was there before and is gone{since}",
+            _RETURN.get(kind, "").format(name) or f"hostsight doctor --forget {quote(name)}",
+        )
 
 
 def _findings(probe: _Probe) -> list[Finding]:

@@ -68,12 +68,14 @@ EFFECTS: Mapping[str, Effect] = {
     "connections": Effect(100, 0.5),
     "descriptors": Effect(1_000, 0.5),
     "tasks": Effect(8.0, 0.5),
+    "devices": Effect(0.5, 0.0),
     "1": Effect(4.0, 0.5),
     "1/s": Effect(2_000, 0.5),
 }
 """Unit -> effect. Adding a unit is a line here; one that is not here takes the default of its form."""
 
 METRICS: tuple[tuple[re.Pattern[str], Effect], ...] = (
+    (re.compile("^device_(present|lost)$"), Effect(0.5, 0.0)),
     (re.compile("out_of_memory|machine_check|uncorrect"), Effect(0.3, 1.0)),
     (re.compile("^(compaction|huge|migration)_"), Effect(2_000, 0.5)),
     (re.compile("page_faults_per"), Effect(20_000, 0.5)),

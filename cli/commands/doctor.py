@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import click
@@ -11,8 +13,10 @@ from cli.context import collection_settings, data_folder
 from cli.options import Command, json_option
 
 if TYPE_CHECKING:
+    from hostsight.folders import DataFolder
     from ingest.inventory import Inventory, Nic
-    from ingest.survey import Survey
+    from ingest.survey import Finding, Survey
+    from jobs.quality import Quality
 
 
 @click.command(
@@ -22,46 +26,89 @@ if TYPE_CHECKING:
         "hostsight doctor": "",
         "sudo hostsight doctor": "what root could collect besides",
         "hostsight doctor --json": "for an inventory of many hosts",
+        "hostsight doctor --forget eth2": "a device that was taken out on purpose",
     },
 )
 @click.option("--root", metavar="DIR", help="Prefix of /proc and /sys, instead of [agent] root.")
+@click.option("--forget", metavar="DEVICE", help="Expect this device no longer; nothing else is done.")
 @json_option
-def command(root: str | None, as_json: bool) -> None:
-    """Say what can be collected on this machine, what can't, why, and the command that would enable it.
+def command(root: str | None, forget: str | None, as_json: bool) -> None:
+    """Say how good the telemetry is, then by subsystem what is collected here, what isn't, why, and the command that would
+    enable it.
 
-    It changes nothing.
+    Devices that an agent of this data folder has seen are expected: one that is gone is named. It changes nothing.
     """
+    from ingest.equipment import Memory
+    from ingest.sampler import host_of
     from ingest.survey import survey
 
-    found = survey(collection_settings(data_folder(), root))
+    data = data_folder()
+    settings = collection_settings(data, root)
+    memory = Memory(data.equipment, host_of(settings.agent))
+    if forget is not None:
+        memory.forget(forget)
+        return
+    quality = None if root else _quality(data)
+    found = survey(settings, memory=memory)
     if as_json:
         from cli.output import print_json
 
-        print_json(found)
+        print_json({"quality": quality, **_fields(found)})
     else:
-        _show(found)
+        _show(found, quality)
 
 
-def _show(found: Survey) -> None:
-    from cli.output import print_table, safe
+def _quality(data: DataFolder) -> Quality | None:
+    """None where nothing was ever collected."""
+    from jobs.quality import read_quality
+
+    quality = read_quality(data, time.time_ns())
+    return quality if quality.collected else None
+
+
+def _fields(found: Survey) -> dict[str, object]:
+    return {field.name: getattr(found, field.name) for field in fields(found)}
+
+
+def _show(found: Survey, quality: Quality | None) -> None:
+    from cli.output import safe
 
     click.echo(f"{safe(found.host)}, read below {safe(found.root)}\n")
+    _show_quality(quality)
     if found.inventory:
         for name, line in _inventory(found.inventory):
             click.echo(f"{name:<9}{safe(line)}")
         click.echo()
-    print_table(
-        ("subsystem", "channels"),
-        found.channels.items(),
-        numbers=("channels",),
-    )
-    click.echo()
-    for finding in found.findings:
-        click.echo(f"missing: {finding.subsystem} {safe(finding.what)}: {safe(finding.reason)}")
-        if finding.remedy:
-            click.echo(f"  to enable it: {safe(finding.remedy)}")
+    for subsystem, channels in found.channels.items():
+        click.echo(f"{subsystem:<13} {channels:>5} channels")
+        _show_findings(one for one in found.findings if one.subsystem == subsystem)
+    _show_findings(one for one in found.findings if one.subsystem not in found.channels)
     if not found.findings:
         click.echo("nothing is missing")
+
+
+def _show_findings(findings: Iterable[Finding]) -> None:
+    from cli.output import safe
+
+    for finding in findings:
+        click.echo(f"  missing: {safe(finding.what)}: {safe(finding.reason)}")
+        if finding.remedy:
+            click.echo(f"    to enable it: {safe(finding.remedy)}")
+
+
+def _show_quality(quality: Quality | None) -> None:
+    from cli.output import safe
+
+    if quality is None:
+        click.echo("telemetry: none in this data folder yet\n")
+        return
+    state = "good" if not quality.issues else f"{len(quality.issues)} issues"
+    click.echo(f"telemetry: {state}; {quality.ticks:,} ticks, {quality.late_ticks:,} skipped as late")
+    for issue in quality.issues:
+        click.echo(f"  issue: {safe(issue.what)}")
+        if issue.remedy:
+            click.echo(f"    see: {safe(issue.remedy)}")
+    click.echo()
 
 
 def _inventory(inventory: Inventory) -> Iterator[tuple[str, str]]:

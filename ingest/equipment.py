@@ -1,0 +1,170 @@
+"""The devices that a host is made of, as /sys shows them, and those it is remembered to have had."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from hostsight.channel import Subsystem
+from hostsight.errors import UsageError, nearest
+from hostsight.files import write_atomic
+from ingest.collector import Host
+from ingest.collectors.pci import pci_folders
+from ingest.collectors.smallfiles import names_in
+from ingest.collectors.sysclass import class_devices, natural
+
+Kind = Literal["cpu", "dimm", "gpu", "nic", "hca", "disk"]
+
+SUBSYSTEM_OF: dict[Kind, Subsystem] = {
+    "cpu": "cpu",
+    "dimm": "memory",
+    "gpu": "gpu",
+    "nic": "network",
+    "hca": "network",
+    "disk": "storage",
+}
+WORDS: dict[Kind, str] = {
+    "cpu": "CPU",
+    "dimm": "memory module",
+    "gpu": "GPU",
+    "nic": "network interface",
+    "hca": "InfiniBand or RoCE adapter",
+    "disk": "disk",
+}
+
+_CPU_LIST = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
+_MOST_CPUS = 65_536
+_ACCELERATORS = ("0x0302", "0x0380", "0x12")
+"""PCI classes: 3D and other display controllers, processing accelerators."""
+_VGA = "0x0300"
+_GPU_VENDORS = {"0x10de", "0x1002", "0x8086"}
+"""Whose VGA controllers are GPUs: a server's board has one of another vendor for its console."""
+
+
+class Device(msgspec.Struct, frozen=True, order=True):
+    """`name` as the kernel has it: cpu3, eth0, mlx5_0, nvme0n1, mc0-dimm3, and a PCI address for a GPU."""
+
+    kind: Kind
+    name: str
+
+
+class Remembered(msgspec.Struct, frozen=True):
+    """A device that was seen. `lost_ns`: wall time since when it is missing; None while it is there."""
+
+    device: Device
+    since_ns: int
+    lost_ns: int | None = None
+
+
+def present(host: Host) -> frozenset[Device]:
+    """All devices that are there now; a kind that /sys does not show has none."""
+    return frozenset(
+        (
+            *(Device("cpu", f"cpu{number}") for number in _online(host)),
+            *(Device("dimm", name) for name in _modules(host)),
+            *(Device("gpu", path.name) for path in pci_folders(host) if _is_gpu(path)),
+            *(Device("nic", path.name) for path in class_devices(host, "net") if (path / "device").exists()),
+            *(Device("hca", path.name) for path in class_devices(host, "infiniband")),
+            *(Device("disk", name) for name in _disks(host)),
+        )
+    )
+
+
+def update(known: dict[Device, Remembered], now: frozenset[Device], now_ns: int) -> dict[Device, Remembered]:
+    """What to remember from now on: `known` itself where nothing changed."""
+    appeared = {device: Remembered(device, now_ns) for device in now - known.keys()}
+    changed = {device: _seen(one, device in now, now_ns) for device, one in known.items()}
+    return known if not appeared and changed == known else {**changed, **appeared}
+
+
+def missing(known: dict[Device, Remembered], now: frozenset[Device]) -> list[Remembered]:
+    """Devices that were there once and are not now, in natural order."""
+    gone = (one for device, one in known.items() if device not in now)
+    return sorted(gone, key=lambda one: (one.device.kind, natural(one.device.name)))
+
+
+class Memory:
+    """Devices seen before, in a small file. Another root is another host: what is known of one says nothing of the other."""
+
+    def __init__(self, path: Path, host: Host) -> None:
+        self.path = path
+        self._root = str(host.root)
+
+    def load(self) -> dict[Device, Remembered]:
+        """Nothing where nothing is known yet, or the file is damaged or of another version."""
+        try:
+            kept = msgspec.json.decode(self.path.read_bytes(), type=_Kept)
+        except (OSError, msgspec.DecodeError):
+            return {}
+        return {one.device: one for one in kept.devices} if kept.root == self._root else {}
+
+    def save(self, known: dict[Device, Remembered]) -> None:
+        """Raises StorageError, FullError."""
+        devices = sorted(known.values(), key=lambda one: one.device)
+        write_atomic(self.path, msgspec.json.encode(_Kept(self._root, devices)))
+
+    def forget(self, name: str) -> None:
+        """Expect the device of that name no longer. Raises UsageError where none is known by it, StorageError."""
+        known = self.load()
+        kept = {device: one for device, one in known.items() if device.name != name}
+        if len(kept) == len(known):
+            names = [device.name for device in known]
+            raise UsageError(
+                f"no device '{name}' is remembered in {self.path}{nearest(name, names)}; `hostsight doctor` names the missing ones"
+            )
+        self.save(kept)
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    root: str
+    devices: list[Remembered]
+
+
+def _seen(one: Remembered, here: bool, now_ns: int) -> Remembered:
+    if here == (one.lost_ns is None):
+        return one
+    return Remembered(one.device, one.since_ns, None if here else now_ns)
+
+
+def _online(host: Host) -> Iterator[int]:
+    """Numbers of the CPUs that are online, from a list such as `0-3,8`."""
+    for part in _text(host.path("/sys/devices/system/cpu/online")).split(","):
+        span = _CPU_LIST.fullmatch(part)
+        if span and int(span[1]) < _MOST_CPUS:
+            yield from range(int(span[1]), min(int(span[2] or span[1]), _MOST_CPUS) + 1)
+
+
+def _modules(host: Host) -> Iterator[str]:
+    """Memory modules that the EDAC driver of a memory controller sees."""
+    root = host.path("/sys/devices/system/edac/mc")
+    for controller in names_in(root):
+        for module in names_in(root / controller):
+            filled = _text(root / controller / module / "size") not in {"", "0"}
+            if re.fullmatch(r"(dimm|rank)\d+", module) and filled:
+                yield f"{controller}-{module}"
+
+
+def _is_gpu(folder: Path) -> bool:
+    code = _text(folder / "class")
+    return code.startswith(_ACCELERATORS) or (
+        code.startswith(_VGA) and _text(folder / "vendor") in _GPU_VENDORS
+    )
+
+
+def _disks(host: Host) -> Iterator[str]:
+    """Whole disks of their own hardware that nobody is expected to take out."""
+    root = host.path("/sys/block")
+    for name in names_in(root):
+        if (root / name / "device").exists() and _text(root / name / "removable") != "1":
+            yield name
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("ascii", "replace").strip()
+    except OSError:
+        return ""
