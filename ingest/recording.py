@@ -18,11 +18,12 @@ from hostsight.channel import Channel
 from hostsight.clock import SECOND_NS
 from hostsight.errors import UsageError, nearest
 from hostsight.files import storage_error
-from hostsight.timerange import TimeRange
+from hostsight.timerange import MAX_NS, TimeRange
 from ingest.store import SAMPLES
 
 TIME_NAMES = ("ts", "time", "timestamp", "datetime", "date", "_time")
 _LONG = ("channel", "value")
+_YEAR_1973_NS = 1e17
 _EPOCH_UNITS_NS = (1, 1_000, 1_000_000, SECOND_NS)
 _FEWEST_ROWS = 2
 
@@ -121,13 +122,15 @@ def _nanoseconds(path: Path, name: str, column: pa.ChunkedArray) -> NDArray[np.i
                 column.cast(pa.timestamp("ns", getattr(column.type, "tz", None))).cast(pa.int64()).to_numpy()
             )
             return stamps
-        numbers = column.cast(pa.float64()).to_numpy()
-        exact = column.to_numpy() if pa.types.is_integer(kind) else numbers
-    except pa.ArrowInvalid as error:
+        whole = pa.types.is_integer(kind)
+        numbers = column.cast(pa.int64() if whole else pa.float64()).to_numpy()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise UsageError(f"{path}: column {name} holds no time stamps: {error}") from error
-    largest = float(np.abs(numbers).max(initial=0.0))
-    unit = next((unit for unit in _EPOCH_UNITS_NS if largest * unit >= 1e17), SECOND_NS)
-    return np.asarray(np.round(exact * unit)).astype(np.int64)
+    largest = float(np.abs(numbers).max(initial=0))
+    unit = next((unit for unit in _EPOCH_UNITS_NS if largest * unit >= _YEAR_1973_NS), SECOND_NS)
+    if largest * unit > MAX_NS:
+        raise UsageError(f"{path}: column {name} holds times beyond the year 2262")
+    return np.asarray(np.round(numbers * unit)).astype(np.int64)
 
 
 def _numbers(path: Path, name: str, column: pa.ChunkedArray) -> NDArray[np.float32]:

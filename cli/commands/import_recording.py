@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import click
-import msgspec
 
 from cli.context import data_folder, load_settings
 from cli.options import Command, json_option
 from cli.output import narrate, print_json
 from cli.recordings import Choice, recording_options
-from cli.state import state
 
 
 @click.command(
@@ -33,6 +32,7 @@ def command(path: Path, host: str | None, choice: Choice, as_json: bool) -> None
     """
     from hostsight.clock import iso
     from jobs.importing import import_recording
+    from migrations import open_state
 
     data = data_folder().create()
     settings = load_settings(data)
@@ -40,11 +40,10 @@ def command(path: Path, host: str | None, choice: Choice, as_json: bool) -> None
     if host is not None:
         known = known.of(host)
     recording = choice.read(path)
-    with state(data, writing=True) as connection:
+    with closing(open_state(data.state_db)) as connection:
         found = import_recording(recording, known, settings, data, connection)
-    span = found.span
-    narrate(
-        f"{found.host}: {found.samples} samples of {found.channels} channels from {iso(span.start_ns)} to {iso(span.end_ns)}"
-    )
+    started, ended = iso(found.span.start_ns), iso(found.span.end_ns)
+    narrate(f"{found.host}: {found.samples} samples of {found.channels} channels from {started} to {ended}")
     if as_json:
-        print_json(msgspec.to_builtins(found))
+        counts = {name: getattr(found, name) for name in ("host", "channels", "samples", "windows")}
+        print_json(counts | {"from": started, "to": ended})

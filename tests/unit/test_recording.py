@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hostsight.clock import SECOND_NS
+from hostsight.errors import SettingsError, StorageError, UsageError
+from hostsight.timerange import TimeRange
+from ingest.naming import Naming, guess_subsystem, read_naming
+from ingest.recording import RecordingStore, read_recording
+
+NOON_NS = 1_769_860_800 * SECOND_NS
+
+
+def csv(folder: Path, text: str, name: str = "a.csv") -> Path:
+    path = folder / name
+    path.write_text(text, "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("2026-01-31T12:00:00Z", "2026-01-31T12:01:00Z"),
+        ("2026-01-31 12:00:00", "2026-01-31 12:01:00"),
+        ("1769860800", "1769860860"),
+        ("1769860800.0", "1769860860.0"),
+        ("1769860800000", "1769860860000"),
+        ("1769860800000000", "1769860860000000"),
+        ("1769860800000000000", "1769860860000000000"),
+    ],
+)
+def test_time_is_told_by_its_form_or_size(tmp_path: Path, first: str, second: str) -> None:
+    recording = read_recording(csv(tmp_path, f"time,cpu\n{first},1\n{second},2.5\n"))
+    assert recording.ts.tolist() == [NOON_NS, NOON_NS + 60 * SECOND_NS]
+    assert recording.period_ns == 60 * SECOND_NS
+    assert recording.values.tolist() == [[1.0], [2.5]]
+
+
+def test_a_wide_table_leaves_out_what_is_excluded_and_keeps_gaps(tmp_path: Path) -> None:
+    path = csv(tmp_path, "rack,when,a,b\nr1,1769860800,1,\nr1,1769860860,inf,true\n".replace("true", "4"))
+    recording = read_recording(path, exclude=["rack"], time="when")
+    assert recording.names == ("a", "b")
+    assert np.isnan(recording.values[[1, 0], [0, 1]]).all()
+    assert recording.values[1, 1] == 4
+
+
+def test_a_long_table_becomes_a_row_a_time(tmp_path: Path) -> None:
+    text = "ts,channel,value\n1769860860,b,3\n1769860800,a,1\n1769860800,b,2\n1769860860,c,9\n"
+    recording = read_recording(csv(tmp_path, text), exclude=["c"])
+    assert recording.ts.tolist() == [NOON_NS, NOON_NS + 60 * SECOND_NS]
+    columns = dict(zip(recording.names, recording.values.T.tolist(), strict=True))
+    assert columns["b"] == [2, 3]
+    assert columns["a"][0] == 1
+    assert np.isnan(columns["a"][1])
+
+
+def test_parquet_keeps_the_type_of_its_stamps(tmp_path: Path) -> None:
+    stamps = pa.array([NOON_NS // 1000, NOON_NS // 1000 + 1], pa.timestamp("us"))
+    pq.write_table(pa.table({"ts": stamps, "x": [1, 2]}), tmp_path / "a.parquet")
+    recording = read_recording(tmp_path / "a.parquet")
+    assert recording.stamp == pa.timestamp("us")
+    assert recording.ts.tolist() == [NOON_NS, NOON_NS + 1000]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("when,a\n1,2\n", "--time"),
+        ("ts,a\nyesterday,2\n", "no time stamps"),
+        ("ts,rack\n1769860800,r1\n", "--exclude rack"),
+        ("ts\n1769860800\n", "no column of numbers"),
+    ],
+)
+def test_what_cannot_be_understood_is_named_with_a_remedy(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        read_recording(csv(tmp_path, text))
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"neither \.csv nor \.parquet"):
+        read_recording(csv(tmp_path, "x", "a.txt"))
+    with pytest.raises(UsageError, match="not what its name says"):
+        read_recording(csv(tmp_path, "no parquet", "a.parquet"))
+    with pytest.raises(StorageError, match="gone"):
+        read_recording(tmp_path / "gone.csv")
+
+
+def test_a_recording_is_a_store_of_its_finite_values(tmp_path: Path) -> None:
+    recording = read_recording(csv(tmp_path, "ts,a,b\n1769860860,3,\n1769860800,1,2\n"))
+    store = RecordingStore(recording, Naming("db07").channels(recording.names, 60.0))
+    found = store.export("db07", TimeRange(NOON_NS, NOON_NS + 61 * SECOND_NS))
+    assert store.hosts() == ("db07",)
+    assert sorted(found.column("value").to_pylist()) == [1, 2, 3]
+    assert set(found.column("dt").to_pylist()) == {60.0}
+    keys = list(
+        zip(*(found.column(name).cast(pa.int64()).to_pylist() for name in ("channel_id", "ts")), strict=True)
+    )
+    assert keys == sorted(keys)
+
+
+@pytest.mark.parametrize(
+    ("name", "subsystem"),
+    [
+        ("cpu_r", "cpu"), ("load_15", "cpu"), ("mem_u", "memory"), ("si", "memory"), ("disk_svc", "storage"),
+        ("eth1_fi", "network"), ("tcp_timeouts", "network"), ("curr_estab", "network"), ("gpu0_util", "gpu"),
+        ("node.nvlink.tx", "interconnect"), ("m07", "cpu"),
+    ],
+)  # fmt: skip
+def test_a_columns_name_tells_its_subsystem(name: str, subsystem: str) -> None:
+    assert guess_subsystem(name) == subsystem
+
+
+def test_a_map_says_what_columns_are(tmp_path: Path) -> None:
+    path = csv(
+        tmp_path,
+        'host = "db07"\n[channels."eth0_rx"]\nsubsystem = "network"\ndevice = "eth0"\nmetric = "rx_bytes_per_s"\n'
+        'unit = "B/s"\nkind = "rate"\n[channels."m*"]\nsubsystem = "memory"\n',
+        "map.toml",
+    )
+    named, pattern, free = read_naming(path).channels(("eth0_rx", "m07", "disk_u"), 60.0)
+    assert (named.host, named.label, named.unit, named.kind) == (
+        "db07",
+        "network eth0 rx_bytes_per_s",
+        "B/s",
+        "rate",
+    )
+    assert (pattern.label, free.label) == ("memory m07", "storage disk_u")
+
+
+def test_a_wrong_map_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"map\.toml.*subsystm"):
+        read_naming(csv(tmp_path, '[channels.a]\nsubsystm = "cpu"\n', "map.toml"))
+    twice = csv(tmp_path, '[channels."*"]\nmetric = "same"\nsubsystem = "cpu"\n', "two.toml")
+    with pytest.raises(SettingsError, match="columns a and b"):
+        read_naming(twice).channels(("a", "b"), 1.0)
