@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import urllib.request
 from collections.abc import Callable, Iterator
+from urllib.parse import urlencode
 
 from tests.influx.server import TOKEN, Server
 
@@ -59,7 +60,7 @@ def feed(server: Server, bucket: str, points: Iterator[str]) -> None:
     """Write them as telegraf's influxdb_v2 output does."""
     body = gzip.compress("\n".join(points).encode(), 1)
     request = urllib.request.Request(
-        f"{server.url}/api/v2/write?org=hostsight&bucket={bucket}&precision=ns",
+        f"{server.url}/api/v2/write?{urlencode({'org': 'hostsight', 'bucket': bucket, 'precision': 'ns'})}",
         body,
         {"Authorization": f"Token {TOKEN}", "Content-Encoding": "gzip"},
     )

@@ -76,7 +76,7 @@ def stamps(server: FakeServer) -> list[int]:
     return [int(line.rsplit(" ", 1)[1]) for line in server.samples]
 
 
-def test_batches_go_in_the_order_of_collection_with_a_mark_after_each(
+def test_batches_go_in_the_order_of_collection_and_the_last_is_followed_by_a_mark(
     data: DataFolder, state: sqlite3.Connection, server: FakeServer
 ) -> None:
     spool = writer(data)
@@ -85,8 +85,21 @@ def test_batches_go_in_the_order_of_collection_with_a_mark_after_each(
     drain(make(data, state), server)
     assert stamps(server) == sorted(stamps(server))
     assert len(server.samples) == 12 * 10 * 3
-    assert server.marks == [5, 10, 12]
+    assert server.marks[-1] == 12
+    assert server.requests[-1].startswith("hostsight_progress,host=gpu01 until=")
     assert server.requests[0].startswith("hostsight_channels,host=gpu01,subsystem=cpu part0=")
+
+
+def test_a_long_backlog_is_marked_once_a_second(
+    data: DataFolder, state: sqlite3.Connection, server: FakeServer
+) -> None:
+    spool, clock = writer(data), FakeClock(T0 + 3600 * SECOND_NS)
+    for at in range(20):
+        second(spool, at)
+    one = Drain(SETTINGS, data, Positions(state, target(SETTINGS)), clock, lambda _: clock.wall_ns())
+    while one.step(server):
+        clock.advance(0.6)
+    assert server.marks == [15, 20]
 
 
 def test_a_restart_goes_on_where_the_last_one_stopped(

@@ -1,0 +1,194 @@
+"""A bucket that telegraf fills, on a real server: from its points to an episode."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from hostsight.cadence import paced
+from hostsight.channel import channel_id
+from hostsight.clock import SECOND_NS, FakeClock
+from hostsight.folders import DataFolder
+from hostsight.settings import Duration, InfluxSettings, Settings, StoreSettings
+from hostsight.timerange import TimeRange
+from jobs.telegraf import TelegrafStore, recognised
+from tests.influx.server import Server
+from tests.influx.telegraf import feed, lines
+
+NOW_S = int(time.time()) // 60 * 60
+START_S = NOW_S - 1800
+HOST = "gpu01"
+
+
+def settings(influx: InfluxSettings, interval_s: int = 10) -> Settings:
+    import msgspec
+
+    chosen = msgspec.structs.replace(influx, telegraf_interval=Duration(interval_s))
+    return paced(Settings(influx=chosen, store=StoreSettings(kind="telegraf")))
+
+
+def store(
+    data: DataFolder, influx: InfluxSettings, interval_s: int = 10, now_s: int = NOW_S
+) -> TelegrafStore:
+    return TelegrafStore(data, settings(influx, interval_s), FakeClock(now_s * SECOND_NS))
+
+
+def span(start_s: int, end_s: int) -> TimeRange:
+    return TimeRange((START_S + start_s) * SECOND_NS, (START_S + end_s) * SECOND_NS)
+
+
+def values(samples: pa.Table, subsystem: str, device: str, metric: str) -> dict[int, float]:
+    """Seconds after START_S -> value, rounded."""
+    rows = samples.filter(pc.equal(samples["channel_id"], channel_id(HOST, subsystem, device, metric)))
+    stamps = rows["ts"].cast(pa.int64()).to_pylist()
+    return {
+        ts // SECOND_NS - START_S: round(value, 3)
+        for ts, value in zip(stamps, rows["value"].to_pylist(), strict=True)
+    }
+
+
+@pytest.fixture
+def fed(v2: Server, influx: InfluxSettings) -> InfluxSettings:
+    """Half an hour at 20 % but for one interval; the host boots at interval 100."""
+    busy = {50: 0.9}
+    feed(v2, influx.bucket, lines(HOST, START_S, 181, busy=lambda number: busy.get(number, 0.2), boot_at=100))
+    return influx
+
+
+def test_points_become_channels_in_hostsights_names_and_units(data: DataFolder, fed: InfluxSettings) -> None:
+    samples = store(data, fed).export(HOST, span(490, 520))
+    assert values(samples, "cpu", "host", "busy_percent") == {490: 20.0, 500: 90.0, 510: 20.0}
+    assert values(samples, "cpu", "cpu1", "system_percent") == {490: 6.0, 500: 27.0, 510: 6.0}
+    assert values(samples, "memory", "host", "available_bytes")[490] == float(
+        pa.scalar(58e9, pa.float32()).as_py()
+    )
+    assert values(samples, "storage", "nvme0n1", "read_bytes_per_s") == {490: 1e7, 500: 4.5e7, 510: 1e7}
+    assert values(samples, "storage", "nvme0n1", "busy_percent") == {490: 10.0, 500: 45.0, 510: 10.0}
+    assert values(samples, "storage", "nvme0n1p2", "read_bytes_per_s") == {}
+    assert values(samples, "storage", "/", "filesystem_used_percent")[490] == 20.0
+    assert values(samples, "network", "eth0", "rx_bytes_per_s") == {490: 6e5, 500: 2.7e6, 510: 6e5}
+    assert values(samples, "network", "eth0", "link_speed_bytes_per_s") == {}
+    assert values(samples, "network", "host", "tcp_retransmitted_segments_per_s")[490] == 1.8
+    assert values(samples, "network", "host", "tcp_listening_sockets")[490] == 1.0
+    assert values(samples, "cpu", "host", "context_switches_per_s") == {490: 1000.0, 500: 4500.0, 510: 1000.0}
+    assert values(samples, "cpu", "host", "load_1m")[500] == 1.8
+    assert values(samples, "cpu", "host", "tasks")[490] == 687.0
+    assert values(samples, "gpu", "GPU-f9ba66fc", "power_watts") == {490: 200.0, 500: 550.0, 510: 200.0}
+    assert values(samples, "gpu", "GPU-f9ba66fc", "memory_used_bytes")[490] == 2.0**30
+    assert values(samples, "interconnect", "GPU-f9ba66fc", "link_lanes")[490] == 16.0
+    assert values(samples, "network", "mlx5_0:1", "tx_bytes_per_s") == {490: 2e8, 500: 9e8, 510: 2e8}
+    assert values(samples, "memory", "host", "swapped_in_bytes_per_s")[490] == 819.2
+
+
+def test_interrupts_of_a_device_are_those_of_all_cpus(data: DataFolder, fed: InfluxSettings) -> None:
+    samples = store(data, fed).export(HOST, span(490, 510))
+    device = "65537-edge virtio1-input.0"
+    assert values(samples, "cpu", device, "interrupts_per_s") == {490: 280.0, 500: 1260.0}
+
+
+def test_after_a_boot_rates_are_absent_once_and_gauges_are_there(
+    data: DataFolder, fed: InfluxSettings
+) -> None:
+    samples = store(data, fed).export(HOST, span(980, 1030))
+    assert sorted(values(samples, "cpu", "host", "context_switches_per_s")) == [980, 990, 1010, 1020]
+    assert sorted(values(samples, "cpu", "host", "busy_percent")) == [980, 990, 1000, 1010, 1020]
+
+
+def test_pieces_give_the_same_samples_as_the_whole(data: DataFolder, fed: InfluxSettings) -> None:
+    whole = store(data, fed).export(HOST, span(0, 600))
+    parts = [store(data, fed).export(HOST, span(at, at + 60)) for at in range(0, 600, 60)]
+    order = [("channel_id", "ascending"), ("ts", "ascending")]
+    assert pa.concat_tables(parts).sort_by(order).equals(whole.sort_by(order).combine_chunks())
+
+
+def test_the_interval_that_is_still_being_written_is_left_for_later(
+    data: DataFolder, fed: InfluxSettings
+) -> None:
+    found = store(data, fed, now_s=NOW_S + 5).span(HOST)
+    assert found == span(0, 1790)
+
+
+def test_when_telegraf_falls_silent_its_last_interval_is_taken_too(
+    data: DataFolder, fed: InfluxSettings
+) -> None:
+    found = store(data, fed, now_s=NOW_S + 60).span(HOST)
+    assert found == span(0, 1810)
+
+
+def test_another_interval_than_the_settings_say_is_told(
+    data: DataFolder, v2: Server, influx: InfluxSettings
+) -> None:
+    feed(v2, influx.bucket, lines(HOST, START_S, 30, interval_s=60))
+    one = store(data, influx)
+    one.export(HOST, span(0, 1800))
+    assert one.problems == ("telegraf on gpu01 writes every 1m; set [influx] telegraf_interval = '1m'",)
+
+
+def test_a_bucket_of_telegraf_is_recognised(fed: InfluxSettings) -> None:
+    found = recognised(Settings(influx=fed, store=StoreSettings(kind="influx")))
+    assert found.store.kind == "telegraf"
+    assert found.window.length == 30
+
+
+def test_an_empty_bucket_is_not_telegrafs(influx: InfluxSettings) -> None:
+    given = Settings(influx=influx, store=StoreSettings(kind="influx"))
+    assert recognised(given) == given
+
+
+def command(data: DataFolder, influx: InfluxSettings, *words: str) -> str:
+    environment = os.environ | {
+        "HOSTSIGHT_DATA": str(data.root),
+        "HOSTSIGHT_INFLUX_URL": influx.url,
+        "HOSTSIGHT_INFLUX_TOKEN": influx.token.reveal(),
+        "HOSTSIGHT_INFLUX_BUCKET": influx.bucket,
+    }
+    run = [sys.executable, "-m", "cli.main", *words]
+    folder = Path(__file__).resolve().parents[2]
+    done = subprocess.run(run, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_an_import_finds_the_host_that_went_wrong_and_serve_goes_on_from_there(
+    data: DataFolder, v2: Server, influx: InfluxSettings
+) -> None:
+    start_s, noise = NOW_S - 2 * 3600, random.Random(1)
+    for host, level in (("calm", 0.2), ("sick", 0.95)):
+        points = lines(
+            host,
+            start_s,
+            721,
+            busy=lambda n, level=level: level if 600 <= n < 630 else 0.2 + 0.05 * noise.random(),
+        )
+        feed(v2, influx.bucket, points)
+    rows = json.loads(command(data, influx, "import", "influx", "--json"))
+    assert [(row["host"], row["windows"] > 700, row["episodes"]) for row in rows] == [
+        ("calm", True, 0),
+        ("sick", True, 1),
+    ]
+    (episode,) = json.loads(command(data, influx, "anomalies", "--since", "3h", "--json"))
+    assert (episode["host"], episode["state"]) == ("sick", "closed")
+    opened = command(
+        data, influx, "sql", "--format", "csv", "SELECT epoch(opened)::BIGINT AS s FROM episodes"
+    )
+    assert 0 <= int(opened.split()[1]) - (start_s + 6000) <= 120
+    feed(v2, influx.bucket, lines("calm", NOW_S + 10, 6))
+    command(data, influx, "serve", "--store", "influx", "--for", "4s")
+    after = command(
+        data,
+        influx,
+        "sql",
+        "--format",
+        "csv",
+        "SELECT max(epoch(window_end))::BIGINT AS s FROM features WHERE n > 0",
+    )
+    assert int(after.split()[1]) >= NOW_S
