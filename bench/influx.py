@@ -1,0 +1,333 @@
+"""How fast telemetry gets into InfluxDB and out again, beside what the server can do and what its own client does.
+
+hostsight and a bare HTTP client take turns, request by request, so that whatever else the machine does slows both. The
+bare client posts the very lines that hostsight made, and reads the very answers that it asks for.
+"""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import influxdb_client
+import msgspec
+import numpy as np
+import psutil
+
+from bench.influx_server import new_bucket, own_server
+from bench.report import report
+from bench.server import HOST, START_NS, TICK_NS, server_channels
+from hostsight.channel import Channel
+from hostsight.clock import SECOND_NS, SystemClock
+from hostsight.errors import HostsightError
+from hostsight.folders import DataFolder
+from hostsight.settings import InfluxSettings, Settings
+from hostsight.timerange import TimeRange
+from ingest.influx.client import InfluxClient, read_token
+from ingest.influx.drain import Drain
+from ingest.influx.export import export, queries
+from ingest.influx.position import Positions, target
+from ingest.lake import Lake
+from ingest.spool import SpoolWriter
+from migrations import open_state
+
+WARM_REQUESTS = 2
+"""The first requests make the server's index of series; they are not measured."""
+
+EXPORT_SECONDS = 60
+"""How much is exported at once: what a job takes."""
+
+PEER_SECONDS = 20
+"""How much of the telemetry the server's own client gets: it is slower by far."""
+
+BUDGETS = {
+    "write_ratio_to_ceiling": (0.7, "least"),
+    "write_cpu_us_per_value": (3.0, "most"),
+    "write_ratio_to_client": (4.0, "least"),
+    "export_ratio_to_download": (0.85, "least"),
+    "export_ratio_to_client": (4.0, "least"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What one way has done so far."""
+
+    values: int = 0
+    wall_seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        return self.values / self.wall_seconds
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.values + other.values,
+            self.wall_seconds + other.wall_seconds,
+            self.cpu_seconds + other.cpu_seconds,
+        )
+
+
+def timed(work: Callable[[], int]) -> Tally:
+    """`work` gives how many values it did."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    values = work()
+    return Tally(values, time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def bench_influx(settings: Settings, *, channels: int, seconds: int, url: str | None) -> dict[str, object]:
+    """Write and export `seconds` of `channels` at 100 ms. `url`: a running InfluxDB 2.x, which gets buckets for a while.
+
+    Raises UnavailableError where there is no server.
+    """
+    influx = settings.influx if url is None else msgspec.structs.replace(settings.influx, url=url)
+    with ExitStack() as stack:
+        data = DataFolder(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hostsight-bench-"))))
+        server = stack.enter_context(own_server(influx) if url is None else nullcontext(influx))
+        ours, bare, peer = (stack.enter_context(new_bucket(server)) for _ in range(3))
+        known = server_channels(channels)
+        fill_spool(data.create(), settings, known, seconds)
+        writing = _write(data, ours, bare)
+        points = min(PEER_SECONDS, seconds)
+        writing |= _beside("write", "client", writing, _client_writes(peer, known, points))
+        reading = _export(data, ours, seconds)
+        reading |= _beside("export", "client", reading, _client_reads(ours, points))
+    chosen = {
+        "channels": channels,
+        "seconds": seconds,
+        "compressed": InfluxClient(ours).compressed,
+        "own_server": url is None,
+    }
+    return report("influx", chosen, {**writing, **reading, "budgets": budgets(writing | reading)})
+
+
+def fill_spool(data: DataFolder, settings: Settings, known: Sequence[Channel], seconds: int) -> None:
+    """What an agent would have left: noise about a level of each channel's own, a flush a second."""
+    rng, ticks = np.random.default_rng(0), SECOND_NS // TICK_NS
+    levels = rng.lognormal(5, 3, len(known))
+    with closing(SpoolWriter(data, settings.spool, HOST)) as writer:
+        writer.open(known)
+        for number in range(seconds * ticks):
+            values = levels * (1 + 0.05 * rng.standard_normal(len(known)))
+            writer.append(START_NS + number * TICK_NS, 0.1, values.astype(np.float32))
+            if number % ticks == ticks - 1:
+                writer.flush()
+
+
+class _Recorder:
+    """Writes, and keeps the longest body of a step: the samples, beside which hostsight tells how far it is."""
+
+    def __init__(self, client: InfluxClient) -> None:
+        self._client = client
+        self.body = b""
+
+    def write(self, lines: bytes) -> None:
+        self.body = max(self.body, lines, key=len)
+        self._client.write(lines)
+
+
+def _write(data: DataFolder, ours: InfluxSettings, bare: InfluxSettings) -> dict[str, object]:
+    """Drain the spool; each batch is followed by the same lines from the bare client into a bucket of its own."""
+    mine, ceiling, memory = Tally(), Tally(), list[int]()
+    with ExitStack() as stack:
+        client = stack.enter_context(InfluxClient(ours))
+        http = stack.enter_context(closing(_Http(bare)))
+        state = stack.enter_context(closing(open_state(data.state_db)))
+        drain = Drain(ours, data, Positions(state, target(ours)), SystemClock(), lambda _: 0)
+        for number in count():
+            recorder = _Recorder(client)
+            step = timed(partial(_step, drain, recorder))
+            if not step.values:
+                break
+            body = http.packed(recorder.body)
+            posted = timed(partial(http.post, "write", body, step.values))
+            memory.append(psutil.Process().memory_info().rss)
+            if number >= WARM_REQUESTS:
+                mine, ceiling = mine + step, ceiling + posted
+    return {
+        "write_values": mine.values,
+        "write_values_per_s": mine.rate,
+        "write_ceiling_values_per_s": ceiling.rate,
+        "write_ratio_to_ceiling": mine.rate / ceiling.rate,
+        "write_cpu_us_per_value": 1e6 * mine.cpu_seconds / mine.values,
+        "write_rss_growth_bytes": max(memory) - memory[min(WARM_REQUESTS, len(memory) - 1)],
+    }
+
+
+def _step(drain: Drain, recorder: _Recorder) -> int:
+    """One batch; how many values it had."""
+    before = _sent(drain)
+    drain.step(recorder)
+    return _sent(drain) - before
+
+
+def _sent(drain: Drain) -> int:
+    return sum(host.sent_values for host in drain.hosts())
+
+
+class _Http:
+    """A bare HTTP client on one kept connection."""
+
+    def __init__(self, settings: InfluxSettings) -> None:
+        parts = urlsplit(settings.url)
+        secure = parts.scheme == "https"
+        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        self._connection = kind(parts.hostname or "", parts.port, timeout=120)
+        self._compressed = InfluxClient(settings).compressed
+        self._query = urlencode({"org": settings.org, "bucket": settings.bucket, "precision": "ns"})
+        self._headers = {"Authorization": f"Token {read_token(settings)}"}
+
+    def packed(self, body: bytes) -> bytes:
+        return gzip.compress(body, 1) if self._compressed else body
+
+    def post(self, what: str, body: bytes, values: int = 0) -> int:
+        """`values`, once the whole answer is here. Raises HostsightError where it is a failure."""
+        headers = dict(self._headers)
+        if what == "query":
+            headers |= {
+                "Content-Type": "application/json",
+                "Accept-Encoding": "gzip" if self._compressed else "identity",
+            }
+        elif self._compressed:
+            headers["Content-Encoding"] = "gzip"
+        self._connection.request("POST", f"/api/v2/{what}?{self._query}", body, headers)
+        answer = self._connection.getresponse()
+        while answer.read(1 << 16):
+            pass
+        if answer.status >= 300:
+            raise HostsightError(
+                f"InfluxDB answers {answer.status} to a {what} of the bare client; see its log"
+            )
+        return values
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _export(data: DataFolder, ours: InfluxSettings, seconds: int) -> dict[str, object]:
+    """Export a minute at a time into Parquet; each is followed by a bare download of the same answers."""
+    mine, download = Tally(), Tally()
+    lake = Lake(data)
+    with InfluxClient(ours) as client, closing(_Http(ours)) as http:
+        for number, span in enumerate(_minutes(seconds)):
+            exported = timed(partial(_into_lake, client, lake, span, data.run))
+            downloaded = timed(partial(_download, http, ours.bucket, span, exported.values))
+            if number or seconds <= EXPORT_SECONDS:
+                mine, download = mine + exported, download + downloaded
+    return {
+        "export_values": mine.values,
+        "export_values_per_s": mine.rate,
+        "export_download_values_per_s": download.rate,
+        "export_ratio_to_download": mine.rate / download.rate,
+        "export_cpu_us_per_value": 1e6 * mine.cpu_seconds / mine.values,
+    }
+
+
+def _minutes(seconds: int) -> Iterator[TimeRange]:
+    for start in range(0, seconds, EXPORT_SECONDS):
+        yield _span(start, min(start + EXPORT_SECONDS, seconds))
+
+
+def _span(start: int, end: int) -> TimeRange:
+    return TimeRange(START_NS + start * SECOND_NS, START_NS + end * SECOND_NS)
+
+
+def _into_lake(client: InfluxClient, lake: Lake, span: TimeRange, folder: Path) -> int:
+    table = export(client, HOST, span, folder).samples
+    lake.write("samples", HOST, span, table)
+    return int(table.num_rows)
+
+
+def _download(http: _Http, bucket: str, span: TimeRange, values: int) -> int:
+    dialect = {"header": True, "annotations": [], "delimiter": ",", "commentPrefix": "#"}
+    for flux in queries(bucket, HOST, span):
+        http.post("query", json.dumps({"query": flux, "dialect": dialect}).encode())
+    return values
+
+
+def _client_writes(settings: InfluxSettings, known: Sequence[Channel], seconds: int) -> Tally:
+    """The client's batching writer from points, flushed at the end."""
+    client = _their_client(settings)
+    rng, ticks = np.random.default_rng(0), seconds * SECOND_NS // TICK_NS
+    values = rng.lognormal(5, 3, (ticks, len(known))).astype(np.float32).tolist()
+
+    def work() -> int:
+        options = influxdb_client.WriteOptions(batch_size=1000, flush_interval=1000)
+        with client.write_api(write_options=options) as writer:
+            for number, row in enumerate(values):
+                writer.write(settings.bucket, record=_points(known, row, START_NS + number * TICK_NS))
+        return ticks * len(known)
+
+    with client:
+        return timed(work)
+
+
+def _points(known: Sequence[Channel], row: Sequence[float], ts_ns: int) -> list[influxdb_client.Point]:
+    """A point a device, as hostsight has them."""
+    points: dict[tuple[str, str], influxdb_client.Point] = {}
+    for channel, value in zip(known, row, strict=True):
+        key = (channel.subsystem, channel.device)
+        if key not in points:
+            point = influxdb_client.Point(channel.subsystem).tag("device", channel.device).tag("host", HOST)
+            points[key] = point.time(ts_ns)
+        points[key].field(channel.metric, value)
+    return list(points.values())
+
+
+def _client_reads(settings: InfluxSettings, seconds: int) -> Tally | str:
+    """The client's `query_data_frame` over the same query; a sentence where that cannot be measured."""
+    if find_spec("pandas") is None:
+        return "query_data_frame needs pandas, which is not installed"
+    client = _their_client(settings)
+    flux = next(iter(queries(settings.bucket, HOST, _span(0, seconds))))
+
+    def work() -> int:
+        found = client.query_api().query_data_frame(flux)
+        frames = found if isinstance(found, list) else [found]
+        return sum(int(frame.select_dtypes("number").notna().sum().sum()) - len(frame) for frame in frames)
+
+    with client, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return timed(work)
+
+
+def _their_client(settings: InfluxSettings) -> Any:
+    return influxdb_client.InfluxDBClient(
+        url=settings.url, token=read_token(settings), org=settings.org, timeout=120_000,
+        verify_ssl=settings.verify, ssl_ca_cert=settings.ca_file or None,
+    )  # fmt: skip
+
+
+def _beside(what: str, peer: str, ours: dict[str, object], theirs: Tally | str) -> dict[str, object]:
+    if isinstance(theirs, str):
+        return {f"{what}_{peer}_absent": theirs}
+    rate = float(str(ours[f"{what}_values_per_s"]))
+    return {f"{what}_{peer}_values_per_s": theirs.rate, f"{what}_ratio_to_{peer}": rate / theirs.rate}
+
+
+def budgets(results: dict[str, object]) -> dict[str, object]:
+    """Each figure with a limit: what was measured, and whether it keeps to it; null where it was not measured."""
+    return {
+        name: {sense: limit, "measured": results.get(name), "met": _met(results.get(name), limit, sense)}
+        for name, (limit, sense) in BUDGETS.items()
+    }
+
+
+def _met(measured: object, limit: float, sense: str) -> bool | None:
+    if not isinstance(measured, float):
+        return None
+    return measured >= limit if sense == "least" else measured <= limit
