@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import json
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -62,6 +63,8 @@ class InfluxClient:
         self.settings = settings
         self.compressed = _compressed(settings)
         _check(settings)
+        if not settings.verify:  # as the settings say; a warning a request would fill the log
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         self._client = influxdb_client.InfluxDBClient(
             url=settings.url,
             token=read_token(settings) or None,
@@ -194,24 +197,33 @@ class _Mapped:
 
 
 def _of_connection(error: Exception, settings: InfluxSettings) -> StoreUnavailableError:
+    inner = _innermost(error)
+    if isinstance(inner, ssl.SSLCertVerificationError):
+        return StoreUnavailableError(
+            f"InfluxDB at {settings.url} shows a certificate that is not trusted ({inner.verify_message}); name the file of who vouches for it as [influx] ca_file"
+        )
     return StoreUnavailableError(
-        f"InfluxDB at {settings.url} cannot be reached ({_reason(error)}); start it, or correct [influx] url"
+        f"InfluxDB at {settings.url} cannot be reached ({_reason(inner)}); start it, or correct [influx] url"
     )
 
 
+def _innermost(error: BaseException) -> BaseException:
+    """The reason behind the library's errors, which is the one that a person knows."""
+    while True:
+        candidates = (getattr(error, "reason", None), error.__cause__, *error.args)
+        inner = next((one for one in candidates if isinstance(one, BaseException)), None)
+        if inner is None:
+            return error
+        error = inner
+
+
 def _reason(error: BaseException) -> str:
-    """The innermost reason, which is the one that a person knows: `Connection refused`."""
-    seen = [error]
-    while (inner := getattr(seen[-1], "reason", None) or seen[-1].__cause__) and isinstance(
-        inner, BaseException
-    ):
-        seen.append(inner)
-    last = seen[-1]
-    if isinstance(last, OSError) and last.strerror:
-        return last.strerror
-    if isinstance(last, (urllib3.exceptions.TimeoutError, TimeoutError)):
+    """Such as `Connection refused`."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if isinstance(error, (urllib3.exceptions.TimeoutError, TimeoutError)):
         return "it does not answer in time"
-    return str(last).rpartition(": ")[2] or type(last).__name__
+    return str(error).rpartition(": ")[2] or type(error).__name__
 
 
 def _of_answer(error: ApiException, settings: InfluxSettings, doing: str) -> HostsightError:

@@ -63,9 +63,14 @@ def influx(v2: Server) -> InfluxSettings:
     return new_bucket(v2)
 
 
+def bucket_name() -> str:
+    """One that nothing has yet, and that needs quoting."""
+    return f"tests {next(_numbers)}"
+
+
 def new_bucket(server: Server, retention: float = 0.0, **changes: object) -> InfluxSettings:
-    """Settings of a bucket (with 1.x of a database) that is there from now on, with a name that needs quoting."""
-    name = f"tests {next(_numbers)}"
+    """Settings of a bucket (with 1.x of a database) that is there from now on."""
+    name = bucket_name()
     if server.version == V1:
         name += "/some policy"
     settings = server.settings(name, retention=Duration(retention), lateness=Duration(0), **changes)

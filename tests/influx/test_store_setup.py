@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -18,7 +14,8 @@ from ingest.influx.check import Finding, check
 from ingest.influx.client import InfluxClient
 from ingest.influx.setup import set_up
 from ingest.influx.version import identify
-from tests.influx.conftest import _numbers
+from tests.influx.conftest import bucket_name
+from tests.influx.pretender import pretender
 from tests.influx.server import Server
 
 
@@ -33,7 +30,7 @@ def make(settings: InfluxSettings) -> list[str]:
 
 
 def fresh(server: Server, **changes: object) -> InfluxSettings:
-    return server.settings(f"fresh {next(_numbers)}", **changes)
+    return server.settings(bucket_name(), **changes)
 
 
 def test_setup_makes_a_bucket_with_its_retention_once(v2: Server) -> None:
@@ -56,7 +53,7 @@ def fresh_copy(settings: InfluxSettings, retention: float) -> InfluxSettings:
 
 
 def test_setup_makes_database_and_retention_policy_of_1_8(v1: Server) -> None:
-    database = f'v1 "{next(_numbers)}"'
+    database = f'v1 "{bucket_name()}"'
     settings = v1.settings(f"{database}/two weeks", retention=Duration(14 * 86_400))
     found = look(settings)
     assert found["version"].ok
@@ -120,35 +117,6 @@ def test_an_unreachable_server_is_named(v2: Server) -> None:
     assert found["server"].sentence.startswith("InfluxDB at http://127.0.0.1:9 cannot be reached (")
 
 
-@contextmanager
-def pretender(status: int, headers: dict[str, str], body: bytes) -> Iterator[InfluxSettings]:
-    """Something that answers every request in the same way."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        do_POST = do_GET  # noqa: N815
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield InfluxSettings(url=f"http://127.0.0.1:{server.server_port}")
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
 @pytest.mark.parametrize(
     ("status", "headers", "body"),
     [
@@ -160,7 +128,8 @@ def pretender(status: int, headers: dict[str, str], body: bytes) -> Iterator[Inf
 def test_version_3_is_recognised_and_told_in_one_sentence(
     status: int, headers: dict[str, str], body: bytes
 ) -> None:
-    with pretender(status, headers, body) as settings:
+    with pretender(status, headers, body) as url:
+        settings = InfluxSettings(url=url)
         finding = look(settings)["version"]
         assert not finding.ok
         assert "has no Flux" in finding.sentence
@@ -170,16 +139,16 @@ def test_version_3_is_recognised_and_told_in_one_sentence(
 
 
 def test_a_server_older_than_1_8_is_refused() -> None:
-    with pretender(204, {"X-Influxdb-Version": "1.6.7", "X-Influxdb-Build": "OSS"}, b"") as settings:
+    with pretender(204, {"X-Influxdb-Version": "1.6.7", "X-Influxdb-Build": "OSS"}, b"") as url:
         assert (
-            look(settings)["version"].sentence
+            look(InfluxSettings(url=url))["version"].sentence
             == "this is InfluxDB 1.6.7, which has no 2.x API; use InfluxDB 2.x, or 1.8 at least"
         )
 
 
 def test_something_else_at_the_address_is_told() -> None:
-    with pretender(200, {"Server": "nginx"}, b"<html>") as settings:
-        assert "is no InfluxDB; correct [influx] url" in look(settings)["server"].sentence
+    with pretender(200, {"Server": "nginx"}, b"<html>") as url:
+        assert "is no InfluxDB; correct [influx] url" in look(InfluxSettings(url=url))["server"].sentence
 
 
 def test_versions_are_read(v2: Server, v1: Server) -> None:
