@@ -87,9 +87,9 @@ def recorded(connection: sqlite3.Connection, job: str, clock: Clock) -> Iterator
 
 
 def refit_spans(connection: sqlite3.Connection, since_ns: int) -> list[TimeRange]:
-    """When refits ran after `since_ns`; one that still runs has no end yet."""
+    """When refits ran after `since_ns`; one that still runs has no end yet, one during which the clock was set back no length."""
     rows = connection.execute(
-        "SELECT started_ns, coalesce(finished_ns, ?1) AS ended_ns FROM job_runs"
+        "SELECT started_ns, max(started_ns, coalesce(finished_ns, ?1)) AS ended_ns FROM job_runs"
         " WHERE job = ?2 AND state <> 'lost' AND started_ns > ?3 AND coalesce(finished_ns, ?1) > ?4",
         (NEVER_NS, REFIT, since_ns - LONGEST_REFIT_NS, since_ns),
     )

@@ -75,6 +75,17 @@ def test_a_refit_that_was_killed_is_quiet_no_longer(state: sqlite3.Connection, c
     assert refit_spans(state, clock.wall_ns() - SECOND_NS) == []
 
 
+def test_a_refit_during_which_the_clock_was_set_back_stops_nothing(
+    state: sqlite3.Connection, clock: FakeClock
+) -> None:
+    before = clock.wall_ns() - 60 * SECOND_NS
+    with recorded(state, "refit", clock):
+        clock.step_wall(-30)
+
+    (span,) = refit_spans(state, before)
+    assert not span
+
+
 def test_old_runs_are_pruned_but_never_one_under_way(state: sqlite3.Connection, clock: FakeClock) -> None:
     start_run(state, "materialise", clock.wall_ns())
     with recorded(state, "compact", clock):
