@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hostsight.clock import SECOND_NS, Clock
+from hostsight.errors import StorageError
 from hostsight.files import storage_error
 from hostsight.timerange import format_duration
 from jobs import child
@@ -50,7 +51,10 @@ def launch(spec: ServiceSpec) -> subprocess.Popen[bytes]:
 
 @dataclass(slots=True)
 class Service:
-    """Call `tend` a few times a second. A run of over a minute resets the back-off."""
+    """Call `tend` a few times a second. A run of over a minute resets the back-off.
+
+    Raises StorageError where the first start fails; a later one, as on a full disk, is tried again.
+    """
 
     spec: ServiceSpec
     clock: Clock
@@ -78,7 +82,13 @@ class Service:
             self._ended(code, now_ns)
 
     def _start(self, now_ns: int) -> None:
-        self._process = self.launch(self.spec)
+        try:
+            self._process = self.launch(self.spec)
+        except StorageError as error:
+            if not self.starts:
+                raise
+            self._back_off(now_ns, f"could not be started: {error}")
+            return
         self._started_ns = now_ns
         self.starts += 1
 
@@ -86,9 +96,11 @@ class Service:
         if now_ns - self._started_ns > LONGEST_DELAY_SECONDS * SECOND_NS:
             self._delay_seconds = FIRST_DELAY_SECONDS
         self._process = None
+        self._back_off(now_ns, f"{describe_exit(code)}{self._last_words()}")
+
+    def _back_off(self, now_ns: int, what: str) -> None:
         self._due_ns = now_ns + round(self._delay_seconds * SECOND_NS)
-        again = format_duration(self._delay_seconds)
-        self.say(f"{self.spec.name} {describe_exit(code)}{self._last_words()}; starting it again in {again}")
+        self.say(f"{self.spec.name} {what}; starting it again in {format_duration(self._delay_seconds)}")
         self._delay_seconds = min(2 * self._delay_seconds, LONGEST_DELAY_SECONDS)
 
     def _last_words(self) -> str:

@@ -3,10 +3,12 @@ from __future__ import annotations
 import sys
 import threading
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from hostsight.clock import FakeClock
+from hostsight.errors import StorageError
 from jobs.service import Service, ServiceSpec, describe_exit, launch
 from jobs.up import tend
 
@@ -82,6 +84,34 @@ def test_the_back_off_doubles_up_to_a_minute_and_a_long_run_resets_it(
     started[-1].code = 1
     service.tend()
     assert said[-1].endswith("starting it again in 1s")
+
+
+def test_a_child_that_cannot_be_started_again_is_tried_later(
+    service: Service, clock: FakeClock, started: list[FakeProcess], said: list[str]
+) -> None:
+    works = service.launch
+    service.tend()
+    started[0].code = 1
+    service.tend()
+    service.launch = fails
+    clock.advance(1)
+    service.tend()
+    assert said[1:] == ["agent could not be started: no space left; starting it again in 2s"]
+
+    service.launch = works
+    clock.advance(2)
+    service.tend()
+    assert len(started) == 2
+
+
+def test_a_child_that_cannot_be_started_at_first_says_so(service: Service) -> None:
+    service.launch = fails
+    with pytest.raises(StorageError, match="no space left"):
+        service.tend()
+
+
+def fails(_spec: ServiceSpec) -> NoReturn:
+    raise StorageError("no space left")
 
 
 def test_the_last_line_of_its_log_says_why_a_child_ended(
