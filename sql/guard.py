@@ -172,8 +172,8 @@ def _refusal(what: str) -> str:
 
 
 def engine_message(error: duckdb.Error) -> str:
-    """DuckDB's own words, without its prefix, in one line; the line that points into the query stays out."""
-    text = str(error).split("\n\nLINE ")[0].strip()
+    """DuckDB's own words, without its prefix, in one line; what points into the query or its own code stays out."""
+    text = re.split(r"\n\n(?:LINE |Stack Trace)", str(error))[0].strip()
     if "expression depth limit" in text:
         return TOO_DEEP
     return " ".join(re.sub(r"^\w[\w ]* Error: ", "", text).split())

@@ -24,6 +24,8 @@ from sql.guard import TOO_DEEP, check, engine_message
 from sql.views import create_arrow_views, view_names
 
 _BATCH_ROWS = 50_000
+_LONGEST_MESSAGE = 1000
+"""Characters. The caller reads stderr after stdout has ended: what is written before that must fit into the pipe."""
 _OVERHEAD_BYTES = 512 << 20
 """Address space beside the query's own memory: stacks of pyarrow's threads, allocator arenas."""
 
@@ -109,15 +111,26 @@ def _limit_process(memory: int) -> None:
 
 
 def _failure(error: BaseException) -> Failure:
-    if isinstance(error, duckdb.OutOfMemoryException | MemoryError | pa.ArrowMemoryError):
+    if _is_memory(error):
         return Failure("memory", "")
     if isinstance(error, RecursionError):
         return Failure("usage", TOO_DEEP)
     if isinstance(error, duckdb.Error):
-        return Failure("usage", engine_message(error))
+        return Failure("usage", _cut(engine_message(error)))
     kind: Literal["usage", "storage"] = "usage" if isinstance(error, UsageError) else "storage"
     message = str(error) if isinstance(error, HostsightError) else f"{type(error).__name__}: {error}"
-    return Failure(kind, message)
+    return Failure(kind, _cut(message))
+
+
+def _is_memory(error: BaseException) -> bool:
+    """Some functions of DuckDB allocate behind its back and call what fails then an internal error."""
+    if isinstance(error, duckdb.InternalException):
+        return "allocation failure" in str(error)
+    return isinstance(error, duckdb.OutOfMemoryException | MemoryError | pa.ArrowMemoryError)
+
+
+def _cut(message: str) -> str:
+    return message if len(message) <= _LONGEST_MESSAGE else message[:_LONGEST_MESSAGE] + " ..."
 
 
 if __name__ == "__main__":

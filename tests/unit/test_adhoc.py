@@ -52,7 +52,7 @@ def lake(data: DataFolder) -> DataFolder:
         state.execute("INSERT INTO models VALUES ('m1', 'gpu01', 'live', 1, 2, 3, 100, 2, 2, 'first')")
         state.execute(
             "INSERT INTO episodes VALUES (7, 'gpu01', 'open', ?, ?, NULL, 'warning', 9.5, 1, 'cpu', 'cpu0', "
-            "'busy_percent', NULL, '[red]it''s hot[/]', 'm1', ?)",
+            "'busy_percent', NULL, '[red]it''s hot[/]', 'm1', ?, NULL, NULL, NULL, NULL)",
             (START, START, START),
         )
     state.close()
@@ -192,6 +192,7 @@ TOO_MUCH = [
     "SELECT length(repeat('x', 2000000000))",
     "SELECT string_agg(repeat('x', 1000000), '') FROM range(2000)",
     "SELECT list(x) FROM range(1000000000) t(x)",
+    "SELECT reservoir_quantile(range, 0.5, 2000000000) FROM range(10)",
 ]
 
 
@@ -229,6 +230,11 @@ def test_a_deeply_nested_query_is_refused(lake: DataFolder) -> None:
 def test_a_mistake_is_told_in_the_engine_s_words(lake: DataFolder) -> None:
     with pytest.raises(UsageError, match=r'Referenced column "valeu" not found .* "value"'):
         run_query(lake, LIMITS, "SELECT valeu FROM samples")
+
+
+def test_a_long_mistake_is_cut_and_told_at_once(lake: DataFolder) -> None:
+    with pytest.raises(UsageError, match=r"^x{1000} \.\.\.$"):
+        run_query(lake, LIMITS, "SELECT error(repeat('x', 3000000))")
 
 
 def test_a_query_that_is_no_text_is_refused(lake: DataFolder) -> None:
