@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -55,7 +56,7 @@ def look(
     try:
         with state(data) as connection:
             return status, list_episodes(connection, since_ns=since_ns)
-    except HostsightError:
+    except (HostsightError, sqlite3.Error):  # the next look may do better; `status` says what is wrong
         return status, ()
 
 

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 
 import pyarrow as pa
 
+from hostsight.errors import StorageError
 from hostsight.folders import DataFolder
 from migrations import open_state
 from migrations.runner import migrations, statements
@@ -20,7 +21,12 @@ def state(data: DataFolder) -> Iterator[sqlite3.Connection]:
     """The state database, read-only; an empty one of the same schema where there is none yet. Raises StorageError."""
     opened = open_state(data.state_db, read_only=True) if data.state_db.exists() else _empty()
     with closing(opened) as database:
-        yield database
+        try:
+            yield database
+        except sqlite3.Error as error:
+            raise StorageError(
+                f"{data.state_db} cannot be read: {error}; it is read again in a moment"
+            ) from error
 
 
 def _empty() -> sqlite3.Connection:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hostsight.clock import SECOND_NS
+from hostsight.errors import StorageError
 from hostsight.folders import DataFolder
 from hostsight.timerange import TimeRange
 from ingest.lake import Lake
@@ -17,6 +18,7 @@ from migrations import open_state
 from sql.documentation import views_markdown
 from sql.engine import connect, quote_path
 from sql.schemas import FEATURES, SCORES
+from sql.state import state, state_table
 from sql.views import create_arrow_views, create_views, view_names, views
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -127,6 +129,15 @@ def test_text_that_is_not_utf8_does_not_hide_a_row(data: DataFolder) -> None:
     )
     state.close()
     assert rows(data, "SELECT error FROM job_runs") == [("a\ufffdb",)]
+
+
+def test_a_state_database_that_fails_while_it_is_read_is_a_storage_error(data: DataFolder) -> None:
+    open_state(data.state_db).close()
+    with (
+        pytest.raises(StorageError, match=r"state\.db cannot be read: no such table"),
+        state(data) as database,
+    ):
+        state_table(database, "gone")
 
 
 def test_only_the_views_asked_for_are_made(data: DataFolder) -> None:
