@@ -14,6 +14,7 @@ import click
 from cli.errors import explain, explainable
 from cli.lazy import Entry, LazyGroup
 from cli.options import data_option
+from cli.output import safe
 
 INTERRUPTED = 130
 
@@ -98,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except explainable() as error:
         sentence, code = explain(error)
-        click.echo(f"hostsight: {sentence}", err=True)
+        click.echo(f"hostsight: {safe(sentence)}", err=True)
     return code if isinstance(code, int) else 0
 
 

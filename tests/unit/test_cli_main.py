@@ -36,6 +36,7 @@ def probe(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     ("error", "code", "words"),
     [
         (HostsightError("it broke; mend it"), 1, "hostsight: it broke; mend it\n"),
+        (UsageError("no \x1b[2J; \u202e"), 2, "hostsight: no \\x1b[2J; \\u202e\n"),
         (UsageError("wrong; write it so"), 2, "hostsight: wrong; write it so\n"),
         (LockedError("busy; stop it"), 3, "hostsight: busy; stop it\n"),
         (KeyboardInterrupt(), 130, ""),
