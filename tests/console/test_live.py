@@ -137,6 +137,6 @@ def test_reading_spans_lie_on_the_grid_of_their_step() -> None:
 
 
 def test_the_first_frame_waits_for_no_engine() -> None:
-    code = "import sys, tui.app, tui.live; print(*sorted({'duckdb', 'pyarrow', 'numpy', 'sklearn', 'textual_plot'} & set(sys.modules)))"
+    code = "import sys, tui.app, tui.live; print(*sorted({'duckdb', 'pyarrow', 'numpy', 'sklearn'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
