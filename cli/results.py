@@ -12,13 +12,21 @@ from typing import IO, TextIO
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hostsight.errors import UsageError
+
 _BATCH = 10_000
 
 
 def write_parquet(table: pa.Table, out: IO[bytes]) -> None:
+    """Raises UsageError for a column that Parquet has no type for."""
     import pyarrow.parquet as pq
 
-    pq.write_table(table, out, compression="zstd")
+    try:
+        pq.write_table(table, out, compression="zstd")
+    except pa.ArrowNotImplementedError as error:
+        raise UsageError(
+            f"Parquet cannot hold this result ({error}); cast that column, or take --format json"
+        ) from error
 
 
 def write_csv(table: pa.Table, out: TextIO) -> None:
@@ -48,10 +56,27 @@ def write_table(table: pa.Table) -> None:
 
 
 def rows(table: pa.Table) -> Iterator[Sequence[object]]:
-    """Rows of Python values, times already text."""
-    shown = pa.table([_times_as_text(column) for column in table.columns], names=distinct(table.column_names))
-    for batch in shown.to_batches(max_chunksize=_BATCH):
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    """Rows of Python values, times and dates already text."""
+    for batch in table.to_batches(max_chunksize=_BATCH):
+        yield from zip(*map(_values, batch.columns), strict=True)
+
+
+def _values(column: pa.Array) -> list[object]:
+    if pa.types.is_nested(column.type):
+        return [_value(scalar) for scalar in column]
+    values: list[object] = _times_as_text(column).to_pylist()
+    return values
+
+
+def _value(scalar: pa.Scalar) -> object:
+    """Of a list, map, struct or union; Python's own times hold neither nanoseconds nor every year."""
+    if not scalar.is_valid:
+        return None
+    if isinstance(scalar, pa.ListScalar):
+        return _values(scalar.values)
+    if isinstance(scalar, pa.StructScalar):
+        return {name: _values(pa.array([field]))[0] for name, field in scalar.items()}
+    return _values(pa.array([scalar.value]))[0] if isinstance(scalar, pa.UnionScalar) else scalar.as_py()
 
 
 def distinct(names: Sequence[str]) -> list[str]:
@@ -64,8 +89,10 @@ def distinct(names: Sequence[str]) -> list[str]:
     return out
 
 
-def _times_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _times_as_text(column: pa.Array) -> pa.Array:
     kind = column.type
+    if pa.types.is_date(kind):
+        return column.cast(pa.string())
     if not pa.types.is_timestamp(kind):
         return column
     # A naive time is UTC here; a zoned one holds UTC underneath, and dropping the zone needs no zone database.
@@ -84,7 +111,9 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _cell(value: object) -> object:
-    return f"{value:.7g}" if isinstance(value, float) else value
+    if isinstance(value, float):
+        return f"{value:.7g}"
+    return _flat(value) if isinstance(value, (list, dict)) else value
 
 
 def _flat(value: object) -> object:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli.results import write_csv, write_json, write_parquet, write_table
+from hostsight.errors import UsageError
 
 NS = 1_700_000_000_123_456_789
 
@@ -88,3 +89,31 @@ def test_a_table_shows_data_literally(
     out = capsys.readouterr().out
     assert r'a "quoted", [red]\x1b[2J' in out
     assert "2023-11-14T22:13:20.123456789Z" in out
+
+
+def test_times_within_lists_and_structs_keep_their_digits(capsys: pytest.CaptureFixture[str]) -> None:
+    stamp = pa.timestamp("ns")
+    table = pa.table(
+        {
+            "list": pa.array([[NS, None], None], pa.list_(stamp)),
+            "struct": pa.array([{"t": NS, "n": 1}, None], pa.struct([("t", stamp), ("n", pa.int64())])),
+        }
+    )
+    write_json(table)
+    text = "2023-11-14T22:13:20.123456789Z"
+    assert json.loads(capsys.readouterr().out) == [
+        {"list": [text, None], "struct": {"t": text, "n": 1}},
+        {"list": None, "struct": None},
+    ]
+
+
+def test_dates_beyond_python_s_years_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    days = pa.array([0, 10_000_000], pa.int32()).cast(pa.date32())
+    write_json(pa.table({"day": days}))
+    assert json.loads(capsys.readouterr().out) == [{"day": "1970-01-01"}, {"day": "29349-01-26"}]
+
+
+def test_what_parquet_has_no_type_for_is_named() -> None:
+    table = pa.table({"length": pa.array([(0, 1, 0)], pa.month_day_nano_interval())})
+    with pytest.raises(UsageError, match=r"month_day_nano_interval.*--format json"):
+        write_parquet(table, io.BytesIO())
