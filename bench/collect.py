@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,17 +24,21 @@ from hostsight.folders import DataFolder
 from hostsight.settings import Settings
 from ingest.collectors.agent import LATENESS
 from ingest.heartbeat import Heartbeat, read_heartbeat
+from ingest.pace import CALM_SECONDS
 from ingest.segment import SegmentReader, Ticks, list_segments
 
 _SETTLE_SECONDS = 3.0
 _START_SECONDS = 60.0
 
 
-def bench_collect(settings: Settings, seconds: float, *, peers: bool = False) -> dict[str, object]:
+def bench_collect(
+    settings: Settings, seconds: float, *, peers: bool = False, adaptive: bool = False
+) -> dict[str, object]:
     """Measure both for `seconds`, after they have settled. CPU is all that the process used, spool and heartbeat included.
 
     `ratio` is the agent's CPU over the loop's: what else the machine does slows both. `peers`: at the same time, the
-    collectors of `bench.peers` that are installed here.
+    collectors of `bench.peers` that are installed here. `adaptive`: also a second agent with `[agent] adaptive`, after it had
+    time to find the host idle, if it is.
     """
     chosen = [peer for peer in PEERS if peers and not peer.missing]
     with ExitStack() as stack:
@@ -43,18 +48,25 @@ def bench_collect(settings: Settings, seconds: float, *, peers: bool = False) ->
         others = stack.enter_context(running(folder, chosen))
         agent = stack.enter_context(_subject("agent", settings, data))
         loop = stack.enter_context(_subject("psutil", settings, data))
+        sparing = stack.enter_context(_sparing(settings, folder)) if adaptive else None
         _await_ticks(data)
-        time.sleep(_SETTLE_SECONDS)
+        time.sleep(_SETTLE_SECONDS + (CALM_SECONDS if adaptive else 0))
+        if sparing is not None:
+            sparing.watch()
         for other in others:
             other.watch()
         watches = Stopwatch(agent.pid), Stopwatch(loop.pid)
         time.sleep(seconds)
         ours, theirs = (watch.stop() for watch in watches)
         beat = _await_ticks(data)
+        spared = sparing.result() if sparing is not None else None
         beside = {other.peer.name: other.result() for other in others}
         agent.send_signal(signal.SIGTERM)
         agent.wait(_START_SECONDS)
         results = _results(settings, ours, theirs, beat, data)
+    if spared is not None:
+        own = ours.cpu_seconds / ours.wall_seconds
+        results["adaptive"] = {**spared, "cpu_ratio": spared["cpu_percent"] / (100 * own)}
     if peers:
         results["peers"] = beside
         results["peers_missing"] = {peer.name: peer.install for peer in PEERS if peer.missing}
@@ -63,6 +75,37 @@ def bench_collect(settings: Settings, seconds: float, *, peers: bool = False) ->
         **{key: float(getattr(settings.agent, key)) for key in ("tick", "medium", "slow")},
     }
     return report("collect", described, results)
+
+
+class _Sparing:
+    """The agent that ticks rarely while the host is idle."""
+
+    def __init__(self, pid: int, data: DataFolder) -> None:
+        self._data = data
+        self._watch = Stopwatch(pid)
+        self._ticks = 0
+
+    def watch(self) -> None:
+        self._ticks = _await_ticks(self._data).ticks
+        self._watch.start()
+
+    def result(self) -> dict[str, float]:
+        """`ticks_per_s` says how much of the time the host was idle: 1 all of it, 10 none, with the default settings."""
+        used = self._watch.stop()
+        ticks = _await_ticks(self._data).ticks - self._ticks
+        return {
+            "cpu_percent": 100 * used.cpu_seconds / used.wall_seconds,
+            "ticks_per_s": ticks / used.wall_seconds,
+        }
+
+
+@contextmanager
+def _sparing(settings: Settings, folder: Path) -> Iterator[_Sparing]:
+    data = DataFolder(folder / "adaptive")
+    data.create()
+    agent = msgspec.structs.replace(settings.agent, adaptive=True)
+    with _subject("agent", msgspec.structs.replace(settings, agent=agent), data) as process:
+        yield _Sparing(process.pid, data)
 
 
 @contextmanager

@@ -15,9 +15,23 @@ _DETECT = ("warmup", "close_after", "merge_gap")
 
 
 def paced(settings: Settings) -> Settings:
-    """The settings themselves, unless the store is `telegraf`; doing it twice changes nothing."""
+    """Settings that fit how often values come; doing it twice changes nothing.
+
+    With `[agent] adaptive` a second has ten samples or one, so statistics are those of whole panes: a baseline then need
+    not know at which rate a window was sampled.
+    """
+    if settings.agent.adaptive and not settings.window.of_means:
+        window = msgspec.structs.replace(settings.window, of_means=True)
+        settings = msgspec.structs.replace(settings, window=window)
+    return _stretched(settings)
+
+
+def _stretched(settings: Settings) -> Settings:
+    """The settings themselves, unless the store is `telegraf`."""
     period = settings.influx.telegraf_interval
-    if settings.store.kind != "telegraf" or settings.window != WindowSettings():
+    if settings.store.kind != "telegraf" or any(
+        getattr(settings.window, key) != getattr(WindowSettings(), key) for key in _WINDOW
+    ):
         return settings
     factor = period / WindowSettings().pane
     window = {key: Duration(factor * getattr(settings.window, key)) for key in _WINDOW}

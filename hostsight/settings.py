@@ -84,6 +84,13 @@ class AgentSettings(Section, frozen=True, kw_only=True):
     tick: Annotated[Duration, Meta(description="time between two samples of the fast tier")] = Duration(0.1)
     medium: Annotated[Duration, Meta(description="period of the medium tier")] = Duration(1)
     slow: Annotated[Duration, Meta(description="period of the slow tier")] = Duration(10)
+    adaptive: Annotated[
+        bool,
+        Meta(description="tick once per `idle_tick` while the host is idle and nothing remarkable happens"),
+    ] = False
+    idle_tick: Annotated[
+        Duration, Meta(description="time between two samples of an idle host, where `adaptive`")
+    ] = Duration(1)
     root: Annotated[
         str, Meta(description="prefix of /proc and /sys; a captured tree, or a host's / in a container")
     ] = "/"
@@ -112,6 +119,12 @@ class WindowSettings(Section, frozen=True, kw_only=True):
     ] = Duration(1)
     length: Annotated[Duration, Meta(description="length of a window")] = Duration(3)
     stride: Annotated[Duration, Meta(description="time between the ends of two windows")] = Duration(1)
+    of_means: Annotated[
+        bool,
+        Meta(
+            description="statistics of the panes' means instead of single samples; always so where `[agent] adaptive`"
+        ),
+    ] = False
 
 
 class DetectSettings(Section, frozen=True, kw_only=True):
@@ -185,6 +198,29 @@ class JobSettings(Section, frozen=True, kw_only=True):
     lateness: Annotated[Duration, Meta(description="how long a window waits for late samples")] = Duration(0)
 
 
+class AlertSettings(Section, frozen=True, kw_only=True):
+    webhook: Annotated[
+        str, Meta(description="address that each message about an episode is posted to as JSON; empty: none")
+    ] = ""
+    alertmanager: Annotated[
+        str, Meta(description="address of an Alertmanager, such as http://localhost:9093; empty: none")
+    ] = ""
+    severity: Annotated[
+        Literal["info", "warning", "critical"],
+        Meta(description="episodes of at least this severity are alerted about"),
+    ] = "warning"
+    token_file: Annotated[
+        str, Meta(description="file with a token that both are given as `Authorization: Bearer`; empty: none")
+    ] = ""
+    timeout: Annotated[Duration, Meta(description="how long a receiver may take to answer")] = Duration(10)
+    textfile: Annotated[
+        str,
+        Meta(
+            description="file of episode counts and scores for Prometheus, in the folder of node_exporter's textfile collector and ending in .prom; empty: none"
+        ),
+    ] = ""
+
+
 class SqlSettings(Section, frozen=True, kw_only=True):
     timeout: Annotated[Duration, Meta(description="an ad-hoc query is stopped after this")] = Duration(30)
     memory: Annotated[Size, Meta(description="memory an ad-hoc query may use")] = Size(2 * 10**9)
@@ -247,6 +283,7 @@ class Settings(Section, frozen=True, kw_only=True):
     detect: DetectSettings = DetectSettings()
     retention: RetentionSettings = RetentionSettings()
     jobs: JobSettings = JobSettings()
+    alerts: AlertSettings = AlertSettings()
     sql: SqlSettings = SqlSettings()
     store: StoreSettings = StoreSettings()
     influx: InfluxSettings = InfluxSettings()
@@ -323,6 +360,10 @@ def _check_consistent(settings: Settings) -> None:
     for name in ("tick", "medium", "slow"):
         if getattr(agent, name).ns < 1_000_000:
             raise SettingsError(f"[agent] {name} = {getattr(agent, name)} must be at least 1ms")
+    if agent.adaptive and not agent.tick <= agent.idle_tick <= window.pane:
+        raise SettingsError(
+            f"[agent] idle_tick = {agent.idle_tick} must be between [agent] tick = {agent.tick} and [window] pane = {window.pane}"
+        )
     for section, fields in sections().items():
         for key in fields:
             value = getattr(getattr(settings, section), key)

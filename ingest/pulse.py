@@ -51,7 +51,7 @@ class Pulse:
             root=self._settings.agent.root,
             started_ns=self._started_ns,
             updated_ns=self._clock.wall_ns(),
-            tick_seconds=float(self._settings.agent.tick),
+            tick_seconds=sampler.tick_seconds,
             ticks=meter.ticks,
             late_ticks=meter.late_ticks,
             lateness_p99_ms=1e3 * meter.lateness_p99(),

@@ -17,6 +17,7 @@ from ingest.background import BackgroundReader
 from ingest.collector import Collector, Host, Slot, Tier, Values, in_background
 from ingest.collectors.agent import AgentCollector, TicksCollector
 from ingest.meter import Meter
+from ingest.pace import Pace
 from ingest.reader import Condition, Reader
 from ingest.schedule import Schedule
 
@@ -124,6 +125,7 @@ class Sampler:
         self._absent = np.empty(0, dtype=np.float32)
         self._kept: NDArray[np.intp] | None = None
         self._schedule: Schedule | None = None
+        self._pace = Pace(self._tick_ns, settings.agent.idle_tick.ns) if settings.agent.adaptive else None
         self._sources = self._arrange(collectors, host, settings.agent)
 
     def _arrange(
@@ -169,6 +171,8 @@ class Sampler:
         with np.errstate(over="ignore", invalid="ignore"):
             readings = self._read(instant.monotonic_ns)
             values = self._gather(readings)
+        if self._pace is not None:
+            self._schedule.pace(self._pace.follow(values, self.channels, instant.dt))
         return Tick(instant.wall_ns, instant.dt, values)
 
     def collectors(self) -> list[CollectorStatus]:
@@ -182,6 +186,11 @@ class Sampler:
             )
             for source in self._sources
         ]
+
+    @property
+    def tick_seconds(self) -> float:
+        """Time between two ticks at present."""
+        return (self._tick_ns if self._pace is None else self._pace.tick_ns) / SECOND_NS
 
     @property
     def held(self) -> bool:

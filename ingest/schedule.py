@@ -53,6 +53,12 @@ class Schedule:
         self._deadline = following
         return Instant(now, wall, dt, (now - due) / SECOND_NS, skipped, step)
 
+    def pace(self, tick_ns: int) -> None:
+        """From now on tick so often."""
+        if tick_ns != self._tick_ns:
+            self._tick_ns = tick_ns
+            self._deadline = self._after(self._last_wall_ns)
+
     def _skip(self, wall_ns: int, *, stepped: bool) -> int:
         """Leave out the deadlines that have passed by more than half a tick; how many there were."""
         overdue = wall_ns - self._deadline

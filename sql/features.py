@@ -13,6 +13,7 @@ from hostsight.timerange import TimeRange
 from ingest.store import SAMPLES
 from sql.derivation import Derivation
 from sql.engine import connect, statement
+from sql.pane_means import of_means
 from sql.prepared import Prepared, Slot
 from sql.schemas import FEATURES, PANES
 
@@ -50,6 +51,7 @@ class FeatureBuilder:
 
     def __init__(self, window: WindowSettings, channels: Sequence[Channel]) -> None:
         self._pane_ns = window.pane.ns
+        self._of_means = window.of_means
         self._length = window.length.ns // window.pane.ns
         self._stride = window.stride.ns // window.pane.ns
         self._derivation = Derivation(channels, window.pane)
@@ -65,7 +67,8 @@ class FeatureBuilder:
         """PANES of SAMPLES. Samples that are not finite count for nothing."""
         self._renew()
         session = self._session
-        return session.to_panes.run(session.samples, samples, {"pane_ns": self._pane_ns}).cast(PANES)
+        panes = session.to_panes.run(session.samples, samples, {"pane_ns": self._pane_ns}).cast(PANES)
+        return of_means(panes) if self._of_means else panes
 
     def derive(self, panes: pa.Table) -> pa.Table:
         """PANES of the derived channels: one value (n = 1) a channel and pane whose inputs are all there."""

@@ -234,3 +234,16 @@ def test_hosts_are_derived_apart() -> None:
     found = {hosts[int(row["channel_id"])]: row["sum"] for row in rows(builder.derive(panes), "pane")}
     assert found == {"a": 1, "b": 10}
     builder.close()
+
+
+def test_statistics_of_means_are_the_same_at_every_rate() -> None:
+    """Ten samples a second and one that is their mean: the same features, so that a change of rate changes no score."""
+    level = np.random.default_rng(3).normal(50, 9, (3, 10)).astype(np.float32)
+    fast = [(s + i / 10, 7, float(level[s, i]), 0.1) for s in range(3) for i in range(10)]
+    slow = [(float(s), 7, float(level[s].mean()), 1.0) for s in range(3)]
+    builder = FeatureBuilder(WindowSettings(of_means=True), [])
+    found = [rows(builder.build(samples(given), until(3)).features, "window_end") for given in (fast, slow)]
+    builder.close()
+    assert found[0][2]["n"] == found[1][2]["n"] == 3
+    assert found[0][2] == pytest.approx(found[1][2], rel=1e-4)
+    assert found[0][2]["max"] == pytest.approx(float(level.mean(axis=1).max()), rel=1e-5)
