@@ -9,10 +9,10 @@ damaged is set aside as `.bad`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -174,6 +174,19 @@ class Lake:
         except OSError:
             return
 
+    def set_damaged_aside(self, files: Iterable[LakeFile]) -> list[LakeFile]:
+        """Read `files` whole, set aside those that are not what was written, and give these."""
+        damaged = []
+        for file in files:
+            try:
+                _read_through(file)
+            except CorruptError as error:
+                self.set_aside(file, error)
+                damaged.append(file)
+            except FileNotFoundError:
+                continue
+        return damaged
+
     def bad_files(self) -> list[Path]:
         """Files that were set aside, by whichever process; retention deletes them with their hour."""
         folders = (folder for kind in KINDS for folder in self.hour_folders(kind))
@@ -289,6 +302,14 @@ def read_table(file: LakeFile, columns: Sequence[str] | None = None) -> pa.Table
     with open_file(file.path) as opened:
         check_columns(file, opened.schema_arrow)
         return guarded(file.path, lambda: opened.read(columns, use_threads=False))
+
+
+def _read_through(file: LakeFile) -> None:
+    """Every page once, a row group at a time."""
+    with open_file(file.path) as opened:
+        check_columns(file, opened.schema_arrow)
+        for group in range(opened.num_row_groups):
+            guarded(file.path, partial(opened.read_row_group, group, use_threads=False))
 
 
 def check_columns(file: LakeFile, schema: pa.Schema) -> None:

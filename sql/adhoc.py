@@ -7,6 +7,7 @@ The process (`sql.worker`) can open no file, use no more memory than `[sql] memo
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -18,9 +19,10 @@ from typing import BinaryIO, cast
 import msgspec
 import pyarrow as pa
 
-from hostsight.errors import HostsightError, StorageError, UsageError
+from hostsight.errors import CorruptError, HostsightError, StorageError, UsageError
 from hostsight.folders import DataFolder
 from hostsight.settings import SqlSettings
+from ingest.lake import KINDS, Lake
 from sql.worker import Failure, Request
 
 _GRACE_SECONDS = 1.0
@@ -35,6 +37,7 @@ _PASSED_ON = (
     "PYTHONPATH",
     "LD_LIBRARY_PATH",
 )
+_UNREAD = re.compile(r"reading the stream registered as '(\w+)' failed")
 _OWN = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": "1"}
 
 
@@ -67,6 +70,7 @@ def start_query(
 
 class RunningQuery:
     def __init__(self, data: DataFolder, settings: SqlSettings, text: str, rows: int | None) -> None:
+        self._data = data
         self._settings = settings
         self._rows = rows
         self._started = time.monotonic()
@@ -181,7 +185,22 @@ class RunningQuery:
             return UsageError(
                 f"the query needs more than [sql] memory = {limits.memory}; narrow it by time or channel, or raise the setting"
             )
+        if unread := _UNREAD.match(failure.message):
+            return self._unreadable(unread[1], failure.message)
         return UsageError(failure.message) if failure.kind == "usage" else StorageError(failure.message)
+
+    def _unreadable(self, kind: str, words: str) -> StorageError:
+        """Damaged files of the lake are set aside, so that one bad file does not stop every query."""
+        lake = Lake(self._data)
+        damaged = [
+            file for known in KINDS if known == kind for file in lake.set_damaged_aside(lake.files(known))
+        ]
+        if not damaged:
+            return StorageError(f"{self._data.lake} could not be read ({words}); run the query again")
+        others = f" and {len(damaged) - 1} more files" if len(damaged) > 1 else ""
+        return CorruptError(
+            f"{damaged[0].path}{others} not what was written, so set aside as *.bad and left out from now on; run the query again"
+        )
 
 
 def _encode(data: DataFolder, settings: SqlSettings, text: str, rows: int | None) -> bytes:

@@ -14,10 +14,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hostsight.clock import SECOND_NS
-from hostsight.errors import CorruptError, StorageError
+from hostsight.errors import StorageError
 from hostsight.folders import DataFolder
 from hostsight.timerange import TimeRange
-from ingest.lake import Lake, LakeFile, read_table
+from ingest.lake import Lake
 from sql.engine import code, connect, fetch, statement
 from sql.guard import engine_message
 from sql.views import View, create_views, views
@@ -125,20 +125,7 @@ class Reader:
         lake = Lake(self._data)
         kinds = [view.lake for view in needed if view.lake]
         files = [file for kind in kinds for file in lake.files(kind, host=_host(bound), span=_span(bound))]
-        damaged = [(file, error) for file in files if (error := _damage(file)) is not None]
-        for file, error in damaged:
-            lake.set_aside(file, error)
-        return bool(damaged)
-
-
-def _damage(file: LakeFile) -> CorruptError | None:
-    try:
-        read_table(file)
-    except CorruptError as error:
-        return error
-    except FileNotFoundError:
-        return None
-    return None
+        return bool(lake.set_damaged_aside(files))
 
 
 def _needed(text: str) -> list[View]:

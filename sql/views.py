@@ -22,6 +22,11 @@ from sql.state import state, state_table
 
 LAKE_SCHEMAS: dict[Kind, pa.Schema] = {"samples": SAMPLES, "features": FEATURES, "scores": SCORES}
 
+_PARQUET = pyarrow.dataset.ParquetFileFormat(
+    default_fragment_scan_options=pyarrow.dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
+)
+"""A flipped bit is an error then, not a wrong figure."""
+
 _COLUMN = re.compile(r"^-- (\w+)\s{2,}([A-Z_]+)\s{2,}(.+)$")
 _SOURCE = re.compile(r"\b(lake|state)_(\w+)")
 
@@ -120,7 +125,7 @@ def _duckdb_type(kind: pa.DataType) -> str:
 def _dataset(paths: Sequence[str], schema: pa.Schema) -> pa.Table | pyarrow.dataset.Dataset:
     if not paths:
         return schema.empty_table()
-    return pyarrow.dataset.dataset(paths, schema=schema, format="parquet")
+    return pyarrow.dataset.dataset(paths, schema=schema, format=_PARQUET)
 
 
 def _copy_state(connection: duckdb.DuckDBPyConnection, data: DataFolder, wanted: Sequence[View]) -> None:
