@@ -41,12 +41,19 @@ def command() -> None:
     is_flag=True,
     help="Run other collectors at the same time, in the foreground and on the loopback; says which are not installed.",
 )
-def collect(length: float, peers: bool) -> None:
+@click.option(
+    "--adaptive",
+    is_flag=True,
+    help="Run a second agent with `[agent] adaptive`; begins half a minute later, when an idle host is known as idle.",
+)
+def collect(length: float, peers: bool, adaptive: bool) -> None:
     """Measure the agent's CPU, memory, lateness and bytes, beside a plain psutil loop that reads the same at the same rate."""
     from bench.collect import bench_collect
 
     narrate(f"measuring for {length:g} s and some seconds to settle")
-    print_json(bench_collect(collection_settings(data_folder(), None), length, peers=peers))
+    print_json(
+        bench_collect(collection_settings(data_folder(), None), length, peers=peers, adaptive=adaptive)
+    )
 
 
 @command.command(
