@@ -47,6 +47,8 @@ def _text(scalar: pa.Scalar) -> str:
         return "{" + ", ".join(f"{name}: {_text(value)}" for name, value in scalar.items()) + "}"
     if isinstance(scalar, pa.ListScalar):
         return "[" + ", ".join(map(_text, scalar.values)) + "]"
+    if isinstance(scalar, pa.UnionScalar):
+        return _text(scalar.value)
     try:
         return str(scalar.cast(pa.string()).as_py())
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, UnicodeDecodeError):

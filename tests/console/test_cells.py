@@ -34,6 +34,13 @@ def test_each_type_has_a_text(values: list[Any], kind: pa.DataType, texts: tuple
     assert result_of(table, truncated=False, seconds=0.0).cells == (texts,)
 
 
+def test_a_union_shows_what_it_holds() -> None:
+    held = pa.array([NOON_NS + 1, None], pa.timestamp("ns"))
+    union = pa.UnionArray.from_sparse(pa.array([0, 0], pa.int8()), [held])
+    result = result_of(pa.table({"x": union}), truncated=False, seconds=0.0)
+    assert result.cells == (("2027-01-15 12:00:00.000000001", None),)
+
+
 def test_numbers_are_told_from_text() -> None:
     table = pa.table({"n": pa.array([1]), "s": ["1"], "f": [1.5]})
     result = result_of(table, truncated=True, seconds=1.0)
