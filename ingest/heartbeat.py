@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +11,7 @@ from hostsight.clock import SECOND_NS
 from hostsight.errors import FullError
 from hostsight.files import write_atomic
 from hostsight.folders import DataFolder
+from hostsight.process import process_exists
 
 PERIOD_SECONDS = 2
 STALE_SECONDS = 10
@@ -86,14 +86,4 @@ def read_heartbeat(data: DataFolder) -> Heartbeat | None:
 
 def alive(beat: Heartbeat, now_ns: int) -> bool:
     """Whether the agent's process exists and has given a sign of life within STALE_SECONDS."""
-    return now_ns - beat.updated_ns <= STALE_SECONDS * SECOND_NS and _exists(beat.pid)
-
-
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    return now_ns - beat.updated_ns <= STALE_SECONDS * SECOND_NS and process_exists(beat.pid)

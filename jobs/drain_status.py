@@ -8,10 +8,10 @@ import msgspec
 
 from hostsight.clock import iso
 from hostsight.folders import DataFolder
+from hostsight.process import process_exists
 from hostsight.timerange import format_duration
 from ingest.influx.rejected_files import newest_words, rejected_files, rejected_folder
 from ingest.influx.report import DrainReport, HostDrain, read_report
-from jobs.progress import process_exists
 
 
 class DrainStatus(msgspec.Struct, frozen=True, kw_only=True):

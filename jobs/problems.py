@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from hostsight.clock import SECOND_NS
 from hostsight.folders import DataFolder
+from hostsight.process import process_exists
 from hostsight.timerange import format_duration
 from ingest.heartbeat import Heartbeat, alive
 from jobs.job_status import JobStatus
-from jobs.progress import STALE_SECONDS, HostProgress, Progress, process_exists
+from jobs.progress import STALE_SECONDS, HostProgress, Progress
 from jobs.store_status import StoreStatus
 
 LOW_BYTES = 64 * 2**20

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import msgspec
@@ -10,6 +9,7 @@ import msgspec
 from hostsight.clock import SECOND_NS
 from hostsight.files import write_atomic
 from hostsight.folders import DataFolder
+from hostsight.process import process_exists
 
 STALE_SECONDS = 10.0
 """A pipeline that has not reported for so long is stopped or stuck."""
@@ -64,13 +64,3 @@ def read_progress(data: DataFolder) -> Progress | None:
         return msgspec.json.decode(progress_path(data).read_bytes(), type=Progress)
     except (OSError, msgspec.DecodeError):
         return None
-
-
-def process_exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
