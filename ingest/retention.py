@@ -40,8 +40,12 @@ _KEPT_HOURS = 2
 
 @dataclass(slots=True)
 class RetainReport:
-    """deleted: files; thinned: files of features that lost nine windows in ten; problems: damaged ones, set aside."""
+    """deleted: files; thinned: files of features that lost nine windows in ten; problems: damaged ones, set aside.
 
+    now_ns: what age counted from.
+    """
+
+    now_ns: int
     deleted: int = 0
     freed_bytes: int = 0
     thinned: int = 0
@@ -50,8 +54,8 @@ class RetainReport:
 
 def retain(lake: Lake, settings: RetentionSettings, now_ns: int) -> RetainReport:
     """Delete by age, thin features, then delete the oldest hours while the lake is too large. Raises StorageError."""
-    report = RetainReport()
     now_ns = _sensible(lake, now_ns)
+    report = RetainReport(now_ns)
     ages: dict[Kind, int] = {
         "samples": settings.samples.ns,
         "features": max(settings.features.ns, settings.scores.ns),

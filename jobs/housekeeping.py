@@ -29,12 +29,11 @@ def retain_lake(settings: RetentionSettings, data: DataFolder, clock: Clock) -> 
     """Items are what was deleted: files, episodes and records of runs."""
 
     def body(connection: sqlite3.Connection) -> int:
-        now_ns = clock.wall_ns()
-        report = retain(Lake(data), settings, now_ns)
+        report = retain(Lake(data), settings, clock.wall_ns())
         return (
             report.deleted
-            + prune_episodes(connection, now_ns - settings.scores.ns)
-            + prune_runs(connection, now_ns - RUNS_KEPT_NS)
+            + prune_episodes(connection, report.now_ns - settings.scores.ns)
+            + prune_runs(connection, report.now_ns - RUNS_KEPT_NS)
         )
 
     run_job(data, clock, RETAIN, body)
