@@ -224,7 +224,7 @@ def _export(data: DataFolder, ours: InfluxSettings, seconds: int) -> dict[str, o
     lake = Lake(data)
     with InfluxClient(ours) as client, closing(_Http(ours)) as http:
         for number, span in enumerate(_minutes(seconds)):
-            exported = timed(partial(_into_lake, client, lake, span, data.run))
+            exported = timed(partial(_into_lake, client, lake, span))
             downloaded = timed(partial(_download, http, ours.bucket, span, exported.values))
             if number or seconds <= EXPORT_SECONDS:
                 mine, download = mine + exported, download + downloaded
@@ -246,8 +246,8 @@ def _span(start: int, end: int) -> TimeRange:
     return TimeRange(START_NS + start * SECOND_NS, START_NS + end * SECOND_NS)
 
 
-def _into_lake(client: InfluxClient, lake: Lake, span: TimeRange, folder: Path) -> int:
-    table = export(client, HOST, span, folder).samples
+def _into_lake(client: InfluxClient, lake: Lake, span: TimeRange) -> int:
+    table = export(client, HOST, span).samples
     lake.write("samples", HOST, span, table)
     return int(table.num_rows)
 

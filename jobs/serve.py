@@ -90,10 +90,10 @@ def open_store(settings: Settings, data: DataFolder) -> Store:
     if settings.store.kind == "telegraf":
         from jobs.telegraf import TelegrafStore
 
-        return TelegrafStore(data, settings, SystemClock())
+        return TelegrafStore(settings, SystemClock())
     from ingest.influx.store import InfluxStore
 
-    return InfluxStore(data, settings, SystemClock())
+    return InfluxStore(settings, SystemClock())
 
 
 def recover(data: DataFolder) -> None:

@@ -15,7 +15,6 @@ from hostsight.cadence import paced
 from hostsight.channel import Channel
 from hostsight.clock import SECOND_NS, Clock, floor_second
 from hostsight.errors import StorageError, StoreUnavailableError
-from hostsight.folders import DataFolder
 from hostsight.settings import Settings, StoreSettings
 from hostsight.timerange import TimeRange, format_duration
 from ingest.influx.client import InfluxClient
@@ -59,9 +58,8 @@ class TelegrafStore:
 
     name: ClassVar[str] = "telegraf"
 
-    def __init__(self, data: DataFolder, settings: Settings, clock: Clock) -> None:
+    def __init__(self, settings: Settings, clock: Clock) -> None:
         self._client = InfluxClient(settings.influx)
-        self._folder = data.run
         self._clock = clock
         self._period_ns = settings.influx.telegraf_interval.ns
         self._lateness_ns = settings.influx.lateness.ns
@@ -124,7 +122,6 @@ class TelegrafStore:
             host,
             TimeRange(start_ns, known.span.end_ns),
             self._period_ns / SECOND_NS,
-            self._folder,
         )
         known.add(found.channels)
         known.problem = self._uneven(host, found.table)

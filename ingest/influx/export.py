@@ -7,7 +7,6 @@ read. Long ranges are asked for in pieces of at most an hour of one measurement,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -49,16 +48,13 @@ class Export(NamedTuple):
     channels: dict[int, Key]
 
 
-def export(client: InfluxClient, host: str, span: TimeRange, folder: Path) -> Export:
-    """All samples of `host` in `span`; answers pass through nameless files in `folder`.
-
-    Raises StoreUnavailableError, StorageError, FullError.
-    """
+def export(client: InfluxClient, host: str, span: TimeRange) -> Export:
+    """All samples of `host` in `span`. Raises StoreUnavailableError, StorageError."""
     found: dict[int, Key] = {}
     columns: list[_Column] = []
     ticks: list[_Column] = []
     for flux in queries(client.settings.bucket, host, span):
-        for block in blocks(client.query(flux), folder):
+        for block in blocks(client.query(flux)):
             for measurement, device, rows in _runs(block):
                 if measurement == TICKS:
                     ticks += _columns(rows, (0,))

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from hostsight.channel import Channel
 from hostsight.clock import SECOND_NS, Clock, floor_second
-from hostsight.folders import DataFolder
 from hostsight.settings import Settings
 from hostsight.timerange import TimeRange
 from ingest.influx.catalogue import read_channels
@@ -37,9 +36,8 @@ class InfluxStore:
 
     name: ClassVar[str] = "influx"
 
-    def __init__(self, data: DataFolder, settings: Settings, clock: Clock) -> None:
+    def __init__(self, settings: Settings, clock: Clock) -> None:
         self._client = InfluxClient(settings.influx)
-        self._folder = data.run
         self._lateness_ns = settings.influx.lateness.ns
         self._kept_ns = settings.retention.samples.ns
         self._clock = clock
@@ -83,7 +81,7 @@ class InfluxStore:
         silence = self._silent.get(host)
         if silence is not None and silence.contains(span):
             return SAMPLES.empty_table()
-        found = export(self._client, host, span, self._folder)
+        found = export(self._client, host, span)
         channels = self._hosts.setdefault(host, _Channels(host))
         if channels.read_to_ns < span.end_ns:
             since_ns = max(channels.read_to_ns, span.start_ns // _HOUR_NS * _HOUR_NS)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -88,13 +87,10 @@ def _edges(client: InfluxClient, since_ns: int, edge: Literal["first", "last"]) 
     return found
 
 
-def read(client: InfluxClient, host: str, span: TimeRange, period_seconds: float, folder: Path) -> Readings:
-    """All that is mapped of `host` in `span`; the answer passes through a nameless file in `folder`.
-
-    Raises StoreUnavailableError, StorageError, FullError.
-    """
+def read(client: InfluxClient, host: str, span: TimeRange, period_seconds: float) -> Readings:
+    """All that is mapped of `host` in `span`. Raises StoreUnavailableError, StorageError."""
     parts = _Parts(host, period_seconds)
-    for block in blocks(client.query(flux(client.settings.bucket, host, span)), folder, _type):
+    for block in blocks(client.query(flux(client.settings.bucket, host, span)), _type):
         for rows in _tables(block):
             parts.add(rows)
     return parts.readings()

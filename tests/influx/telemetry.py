@@ -73,8 +73,8 @@ def drain_all(drain: Drain, client: Writer) -> None:
         pass
 
 
-def exported(settings: Settings, data: DataFolder, span: TimeRange, host: str = HOST) -> pa.Table:
-    store = InfluxStore(data.create(), settings, SystemClock())
+def exported(settings: Settings, span: TimeRange, host: str = HOST) -> pa.Table:
+    store = InfluxStore(settings, SystemClock())
     try:
         return store.export(host, span)
     finally:

@@ -27,7 +27,7 @@ from tests.influx.telemetry import HOST, NOW_NS, channels, collected, drain_all,
 
 
 def materialise(settings: Settings, data: DataFolder, state: sqlite3.Connection) -> None:
-    store = InfluxStore(data, settings, SystemClock())
+    store = InfluxStore(settings, SystemClock())
     pipeline = Materialiser(settings, data, store, state)
     while pipeline.run(SystemClock().wall_ns()):
         pass
@@ -77,7 +77,7 @@ def test_nothing_is_exported_before_lateness_is_over(
     with InfluxClient(influx) as client:
         drain_all(make_drain(influx, data, state), client)
     patient = Settings(influx=v2.settings(influx.bucket, lateness=Duration(2)))
-    store = InfluxStore(data, patient, FakeClock(span.end_ns + 1_500_000_000))
+    store = InfluxStore(patient, FakeClock(span.end_ns + 1_500_000_000))
     found = store.span(HOST)
     assert found is not None
     assert found.end_ns == span.end_ns - SECOND_NS

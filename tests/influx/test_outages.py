@@ -58,7 +58,7 @@ def test_what_was_collected_while_the_server_was_stopped_is_sent_once_it_is_back
         after = spool(data, values[750:], channels(30), start_ns=during.end_ns)
         drain_all(drain, client)
     whole = TimeRange(before.start_ns, after.end_ns)
-    back = exported(settings, data, whole)
+    back = exported(settings, whole)
     assert len(pc.unique(back["ts"])) == 900
     assert back.equals(collected(settings, data, whole))
 
@@ -98,7 +98,7 @@ def test_a_server_killed_in_the_middle_of_a_write_loses_nothing_and_the_lake_has
         assert killed.writes >= 4
         own_server.start()
         drain_all(drain, killed)
-    assert exported(settings, data, span).equals(collected(settings, data, span))
+    assert exported(settings, span).equals(collected(settings, data, span))
     lake = materialised(settings, data, state, span)
     assert lake.num_rows == collected(settings, data, span).num_rows
     assert rows_twice(lake) == 0
@@ -108,7 +108,7 @@ def materialised(
     settings: Settings, data: DataFolder, state: sqlite3.Connection, span: TimeRange
 ) -> pa.Table:
     """The lake's samples, as `serve` makes them from InfluxDB."""
-    store = InfluxStore(data, settings, SystemClock())
+    store = InfluxStore(settings, SystemClock())
     materialiser = Materialiser(settings, data, store, state)
     while materialiser.run(SystemClock().wall_ns()):
         pass
@@ -136,9 +136,9 @@ def test_a_drain_killed_between_write_and_commit_sends_the_same_points_again(
             patch.setattr("ingest.influx.drain.Drain._commit", crash)
             with pytest.raises(CrashError):
                 drain.step(client)
-        assert exported(settings, data, span).num_rows > 0
+        assert exported(settings, span).num_rows > 0
         drain_all(make_drain(influx, data, state), client)
-    assert exported(settings, data, span).equals(collected(settings, data, span))
+    assert exported(settings, span).equals(collected(settings, data, span))
 
 
 def test_a_wrong_token_keeps_everything_in_the_spool_and_is_not_shown(
@@ -157,7 +157,7 @@ def test_a_wrong_token_keeps_everything_in_the_spool_and_is_not_shown(
     with InfluxClient(influx) as client:
         drain_all(drain, client)
     settings = Settings(influx=influx)
-    assert exported(settings, data, span).equals(collected(settings, data, span))
+    assert exported(settings, span).equals(collected(settings, data, span))
 
 
 @pytest.fixture
@@ -196,4 +196,4 @@ def test_a_server_whose_disk_is_full_gets_what_waited_once_there_is_room(
         own_server.start()
         drain_all(drain, client)
     span = TimeRange(first.start_ns, then.end_ns)
-    assert exported(settings, data, span).equals(collected(settings, data, span))
+    assert exported(settings, span).equals(collected(settings, data, span))

@@ -70,7 +70,7 @@ def test_a_batch_that_is_too_old_does_not_hold_up_one_that_is_not(
     assert host.rejected_batches == 2
     assert host.rejected_values == collected(settings, data, old).num_rows
     both = TimeRange(old.start_ns, new.end_ns)
-    assert exported(Settings(influx=influx), data, both).equals(collected(settings, data, new))
+    assert exported(Settings(influx=influx), both).equals(collected(settings, data, new))
 
 
 def test_only_what_is_refused_of_a_large_request_is_set_aside(
@@ -88,7 +88,7 @@ def test_only_what_is_refused_of_a_large_request_is_set_aside(
     assert host.rejected_batches == 5
     before = TimeRange(span.start_ns, border_ns)
     settings = Settings(influx=influx)
-    assert exported(settings, data, before).equals(collected(settings, data, before))
+    assert exported(settings, before).equals(collected(settings, data, before))
 
 
 def test_rejected_batches_have_a_bound(
@@ -128,7 +128,7 @@ def test_infinite_values_never_reach_the_server(
     span = spool(data, values, channels(10))
     with InfluxClient(influx) as client:
         drain_all(make_drain(influx, data, state), client)
-    table = exported(Settings(influx=influx), data, span)
+    table = exported(Settings(influx=influx), span)
     assert table.num_rows == np.isfinite(values).sum()
 
 

@@ -66,7 +66,7 @@ def test_every_float32_comes_back_to_the_bit_and_every_stamp_to_the_nanosecond(
     span = spool(data, values, channels(100))
     with InfluxClient(any_influx) as client:
         drain_all(make_drain(any_influx, data, state), client)
-    back, sent = exported(settings, data, span), collected(settings, data, span)
+    back, sent = exported(settings, span), collected(settings, data, span)
     assert back.num_rows == np.isfinite(values).sum() > 19_000
     assert back["value"].to_numpy().tobytes() == sent["value"].to_numpy().tobytes()
     assert back.equals(sent)
@@ -85,7 +85,7 @@ def test_hostile_names_come_back_as_they_were(
     settings = Settings(influx=any_influx)
     with InfluxClient(any_influx) as client:
         drain_all(make_drain(any_influx, data, state), client)
-    store = InfluxStore(data, settings, SystemClock())
+    store = InfluxStore(settings, SystemClock())
     assert store.hosts() == [host]
     assert store.export(host, span).equals(collected(settings, data, span, host))
     assert set(store.channels(host)) == set(layout)
@@ -103,7 +103,7 @@ def test_the_channels_of_a_large_host_come_back_with_unit_kind_period_and_source
     span = spool(data, numbers(2, len(layout)), layout, ticks_per_second=1)
     with InfluxClient(settings.influx) as client:
         drain_all(make_drain(settings.influx, data, state), client)
-    store = InfluxStore(data, settings, SystemClock())
+    store = InfluxStore(settings, SystemClock())
     store.export(HOST, span)
     assert set(store.channels(HOST)) == set(layout)
     store.close()
@@ -115,7 +115,7 @@ def test_a_long_range_is_exported_in_pieces_that_make_the_same_whole(
     span = spool(data, numbers(150, 8), [*channels(4), *_agent(4)], ticks_per_second=1)
     with InfluxClient(settings.influx) as client:
         drain_all(make_drain(settings.influx, data, state), client)
-    whole = exported(settings, data, TimeRange(span.start_ns - 2 * 3600 * SECOND_NS, span.end_ns))
+    whole = exported(settings, TimeRange(span.start_ns - 2 * 3600 * SECOND_NS, span.end_ns))
     assert whole.equals(collected(settings, data, span))
 
 
@@ -125,7 +125,7 @@ def test_the_seconds_of_a_host_run_from_its_first_tick_to_what_its_drain_has_sen
     span = spool(data, numbers(50, 10), channels(10))
     with InfluxClient(any_influx) as client:
         drain_all(make_drain(any_influx, data, state), client)
-    store = InfluxStore(data, Settings(influx=any_influx), SystemClock())
+    store = InfluxStore(Settings(influx=any_influx), SystemClock())
     assert store.span("another") is None
     assert store.span(HOST) == span
     store.close()
@@ -138,7 +138,7 @@ def test_a_long_silence_costs_one_question(
     last = spool(data, numbers(20, 10, seed=1), channels(10))
     with InfluxClient(settings.influx) as client:
         drain_all(make_drain(settings.influx, data, state), client)
-    store = InfluxStore(data, settings, SystemClock())
+    store = InfluxStore(settings, SystemClock())
     assert store.hosts() == [HOST]
     minutes = [
         TimeRange(ns, ns + 60 * SECOND_NS)
@@ -169,7 +169,7 @@ def test_a_range_holds_its_first_nanosecond_and_not_its_last(
     lines = "".join(f"cpu,device=cpu0,host=h m={n} {start_ns + n}\n" for n in range(4))
     with InfluxClient(influx) as client:
         client.write(lines.encode())
-    table = exported(Settings(influx=influx), data, TimeRange(start_ns + 1, start_ns + 3), "h")
+    table = exported(Settings(influx=influx), TimeRange(start_ns + 1, start_ns + 3), "h")
     assert table["value"].to_pylist() == [1.0, 2.0]
     assert table["ts"].cast("int64").to_pylist() == [start_ns + 1, start_ns + 2]
 
@@ -181,7 +181,7 @@ def test_what_nobody_announced_is_known_by_its_name(influx: InfluxSettings, data
     )
     with InfluxClient(influx) as client:
         client.write(lines.encode())
-    store = InfluxStore(data, Settings(influx=influx), SystemClock())
+    store = InfluxStore(Settings(influx=influx), SystemClock())
     table = store.export("h", TimeRange(start_ns, start_ns + 3 * SECOND_NS))
     (channel,) = store.channels("h")
     assert (channel.unit, channel.kind) == ("bytes/s", "rate")

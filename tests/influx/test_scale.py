@@ -48,7 +48,7 @@ def test_an_hour_of_backlog_is_drained_with_flat_memory(
     assert host.until_ns == span.end_ns
     last = TimeRange(span.end_ns - 60 * 10**9, span.end_ns)
     settings = Settings(influx=influx)
-    assert exported(settings, data, last).equals(collected(settings, data, last))
+    assert exported(settings, last).equals(collected(settings, data, last))
 
 
 @pytest.mark.timeout(300)
@@ -74,7 +74,7 @@ def test_an_hour_of_ten_hosts_in_one_bucket_comes_back_host_by_host(
         with InfluxClient(influx) as client:
             drain_all(make_drain(influx, own, state), client)
         state.close()
-    store = InfluxStore(data, settings, SystemClock())
+    store = InfluxStore(settings, SystemClock())
     assert store.hosts() == hosts
     for host in hosts:
         span = store.span(host)

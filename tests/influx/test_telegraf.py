@@ -36,10 +36,8 @@ def settings(influx: InfluxSettings, interval_s: int = 10) -> Settings:
     return paced(Settings(influx=chosen, store=StoreSettings(kind="telegraf")))
 
 
-def store(
-    data: DataFolder, influx: InfluxSettings, interval_s: int = 10, now_s: int = NOW_S
-) -> TelegrafStore:
-    return TelegrafStore(data, settings(influx, interval_s), FakeClock(now_s * SECOND_NS))
+def store(influx: InfluxSettings, interval_s: int = 10, now_s: int = NOW_S) -> TelegrafStore:
+    return TelegrafStore(settings(influx, interval_s), FakeClock(now_s * SECOND_NS))
 
 
 def span(start_s: int, end_s: int) -> TimeRange:
@@ -65,7 +63,7 @@ def fed(v2: Server, influx: InfluxSettings) -> InfluxSettings:
 
 
 def test_points_become_channels_in_hostsights_names_and_units(data: DataFolder, fed: InfluxSettings) -> None:
-    samples = store(data, fed).export(HOST, span(490, 520))
+    samples = store(fed).export(HOST, span(490, 520))
     assert values(samples, "cpu", "host", "busy_percent") == {490: 20.0, 500: 90.0, 510: 20.0}
     assert values(samples, "cpu", "cpu1", "system_percent") == {490: 6.0, 500: 27.0, 510: 6.0}
     assert values(samples, "memory", "host", "available_bytes")[490] == float(
@@ -90,7 +88,7 @@ def test_points_become_channels_in_hostsights_names_and_units(data: DataFolder, 
 
 
 def test_interrupts_of_a_device_are_those_of_all_cpus(data: DataFolder, fed: InfluxSettings) -> None:
-    samples = store(data, fed).export(HOST, span(490, 510))
+    samples = store(fed).export(HOST, span(490, 510))
     device = "65537-edge virtio1-input.0"
     assert values(samples, "cpu", device, "interrupts_per_s") == {490: 280.0, 500: 1260.0}
 
@@ -98,14 +96,14 @@ def test_interrupts_of_a_device_are_those_of_all_cpus(data: DataFolder, fed: Inf
 def test_after_a_boot_rates_are_absent_once_and_gauges_are_there(
     data: DataFolder, fed: InfluxSettings
 ) -> None:
-    samples = store(data, fed).export(HOST, span(980, 1030))
+    samples = store(fed).export(HOST, span(980, 1030))
     assert sorted(values(samples, "cpu", "host", "context_switches_per_s")) == [980, 990, 1010, 1020]
     assert sorted(values(samples, "cpu", "host", "busy_percent")) == [980, 990, 1000, 1010, 1020]
 
 
 def test_pieces_give_the_same_samples_as_the_whole(data: DataFolder, fed: InfluxSettings) -> None:
-    whole = store(data, fed).export(HOST, span(0, 600))
-    parts = [store(data, fed).export(HOST, span(at, at + 60)) for at in range(0, 600, 60)]
+    whole = store(fed).export(HOST, span(0, 600))
+    parts = [store(fed).export(HOST, span(at, at + 60)) for at in range(0, 600, 60)]
     order = [("channel_id", "ascending"), ("ts", "ascending")]
     assert pa.concat_tables(parts).sort_by(order).equals(whole.sort_by(order).combine_chunks())
 
@@ -113,14 +111,14 @@ def test_pieces_give_the_same_samples_as_the_whole(data: DataFolder, fed: Influx
 def test_the_interval_that_is_still_being_written_is_left_for_later(
     data: DataFolder, fed: InfluxSettings
 ) -> None:
-    found = store(data, fed, now_s=NOW_S + 5).span(HOST)
+    found = store(fed, now_s=NOW_S + 5).span(HOST)
     assert found == span(0, 1790)
 
 
 def test_when_telegraf_falls_silent_its_last_interval_is_taken_too(
     data: DataFolder, fed: InfluxSettings
 ) -> None:
-    found = store(data, fed, now_s=NOW_S + 60).span(HOST)
+    found = store(fed, now_s=NOW_S + 60).span(HOST)
     assert found == span(0, 1810)
 
 
@@ -128,7 +126,7 @@ def test_another_interval_than_the_settings_say_is_told(
     data: DataFolder, v2: Server, influx: InfluxSettings
 ) -> None:
     feed(v2, influx.bucket, lines(HOST, START_S, 30, interval_s=60))
-    one = store(data, influx)
+    one = store(influx)
     one.export(HOST, span(0, 1800))
     assert one.problems == ("telegraf on gpu01 writes every 1m; set [influx] telegraf_interval = '1m'",)
 
