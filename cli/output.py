@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from hostsight.text import encodable
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
@@ -41,7 +43,7 @@ def print_json(document: object) -> None:
 def _encodable(value: object) -> object:
     """The same document with lone surrogates (bytes that are not UTF-8) written as escapes."""
     if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+        return encodable(value)
     if isinstance(value, dict):
         return {_encodable(key): _encodable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

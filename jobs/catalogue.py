@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from hostsight.channel import Channel
+from hostsight.text import encodable
 from ingest.lake import CHANNELS
 
 _SEEN = """
@@ -29,20 +30,15 @@ def channels_seen(
 def _row(channel: Channel) -> tuple[object, ...]:
     return (
         channel.id,
-        _text(channel.host),
+        encodable(channel.host),
         channel.subsystem,
-        _text(channel.device),
-        _text(channel.metric),
+        encodable(channel.device),
+        encodable(channel.metric),
         channel.kind,
         channel.unit,
         channel.period_seconds,
-        _text(channel.source),
+        encodable(channel.source),
     )
-
-
-def _text(name: str) -> str:
-    """SQLite holds no lone surrogates, which stand for bytes of a kernel's name that are not UTF-8: they are escaped."""
-    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def channel_table(connection: sqlite3.Connection, host: str) -> pa.Table:

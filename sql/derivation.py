@@ -30,6 +30,7 @@ import duckdb
 import pyarrow as pa
 
 from hostsight.channel import SUBSYSTEMS, WHOLE_HOST, Channel, Subsystem
+from hostsight.text import encodable
 from sql import engine
 
 _FIELD = re.compile(r"^-- (\w+)\s{2,}(.+)$")
@@ -187,8 +188,8 @@ def _inputs_table(wired: Sequence[Wire]) -> pa.Table:
     return pa.table(
         {
             "channel_id": pa.array([source.id for source in sources], pa.int64()),
-            "host": pa.array([_text(source.host) for source in sources], pa.string()),
-            "device": pa.array([_text(source.device) for source in sources], pa.string()),
+            "host": pa.array([encodable(source.host) for source in sources], pa.string()),
+            "device": pa.array([encodable(source.device) for source in sources], pa.string()),
             "metric": pa.array([source.metric for source in sources], pa.string()),
         }
     )
@@ -199,13 +200,8 @@ def _outputs_table(wired: Sequence[Wire]) -> pa.Table:
     return pa.table(
         {
             "metric_out": pa.array([target.metric for target in targets], pa.string()),
-            "host": pa.array([_text(target.host) for target in targets], pa.string()),
-            "device": pa.array([_text(target.device) for target in targets], pa.string()),
+            "host": pa.array([encodable(target.host) for target in targets], pa.string()),
+            "device": pa.array([encodable(target.device) for target in targets], pa.string()),
             "channel_id": pa.array([target.id for target in targets], pa.int64()),
         }
     )
-
-
-def _text(name: str) -> str:
-    """Arrow holds no lone surrogates, which stand for bytes of a kernel's name that are not UTF-8: they are escaped."""
-    return name.encode("utf-8", "backslashreplace").decode("utf-8")
