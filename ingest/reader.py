@@ -6,6 +6,7 @@ import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from time import perf_counter_ns
 from typing import Literal
 
@@ -14,6 +15,7 @@ import numpy as np
 from hostsight.clock import SECOND_NS, Clock
 from hostsight.errors import NoDataError
 from ingest.collector import Collector, Host, Slot, Values, tier_on
+from ingest.leaks import LeakError, LeakWatch
 from ingest.rates import Rates
 
 State = Literal["ok", "absent", "failed"]
@@ -23,6 +25,9 @@ LAST_RETRY_SECONDS = 60.0
 MOST_CHANGES = 5
 CHANGES_SECONDS = 10
 """Hardware that changes more than MOST_CHANGES times in CHANGES_SECONDS is backed off from."""
+
+MOST_SLOTS = 20_000
+"""A collector that lists more floods the spool and the jobs; a host of 1,024 CPUs and 64 disks has fewer."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _RESTLESS = "the hardware changes faster than it can be listed"
@@ -65,12 +70,14 @@ class Reader:
         """Whether the collector is at work: a HeldUpError raised then is taken as its failure."""
         self.held_up = False
         """Whether it ever was."""
+        self._retired = False
         self._host = host
         self._clock = clock
         self._rates = Rates(())
         self._open = False
         self._retry_ns = 0
         self._wait = FIRST_RETRY_SECONDS
+        self._leaks = LeakWatch()
         self._changes: deque[int] = deque(maxlen=MOST_CHANGES)
 
     def step(self) -> Values | None:
@@ -91,7 +98,7 @@ class Reader:
     @property
     def resting(self) -> bool:
         """Whether it is absent or failed, and not to be tried yet: `step` gives nothing."""
-        return not self._open and self._clock.monotonic_ns() < self._retry_ns
+        return not self._open and (self._retired or self._clock.monotonic_ns() < self._retry_ns)
 
     def open(self) -> bool:
         """Ask the collector for its layout; False where it is absent or failed, as `condition` then says."""
@@ -144,11 +151,13 @@ class Reader:
     def _fill(self) -> bool:
         self.raw.fill(np.nan)
         started = perf_counter_ns()
+        self._leaks.before()
         self.busy = True
         try:
             same = self.collector.read(self.raw)
         finally:
             self.busy = False
+        self._leaks.after()
         self.read_ns = perf_counter_ns() - started
         if not isinstance(same, bool):
             raise TypeError(f"read() gave {type(same).__name__}, not bool")
@@ -166,6 +175,7 @@ class Reader:
 
     def _fail(self, error: Exception) -> None:
         self.held_up |= isinstance(error, HeldUpError)
+        self._retired |= isinstance(error, LeakError)
         self._set_aside(Condition("failed", error=describe(error)), self._wait)
         self._wait = min(2 * self._wait, LAST_RETRY_SECONDS)
 
@@ -184,7 +194,9 @@ def describe(error: BaseException) -> str:
 
 
 def _checked(listed: Sequence[Slot]) -> tuple[Slot, ...]:
-    slots = tuple(listed)
+    slots = tuple(islice(listed, MOST_SLOTS + 1))
+    if len(slots) > MOST_SLOTS:
+        raise ValueError(f"open() lists more than {MOST_SLOTS:,} channels")
     for slot in slots:
         if not isinstance(slot, Slot):
             raise TypeError(f"open() gave {type(slot).__name__} in its list, not Slot")

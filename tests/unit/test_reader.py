@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pytest
 
 from hostsight.clock import FakeClock
 from hostsight.errors import NoDataError
-from ingest.collector import Host
-from ingest.reader import Condition, Reader
+from ingest.collector import Host, Values
+from ingest.reader import LAST_RETRY_SECONDS, MOST_SLOTS, Condition, Reader
 from tests.unit.fakes import FakeCollector, slot
 
 ROOT = Host(Path("/"))
@@ -177,3 +179,46 @@ def test_a_device_that_is_no_text_is_a_failure(clock: FakeClock) -> None:
     one = reader(FakeCollector([odd], [1]), clock)
     assert not one.open()
     assert "no text" in one.condition.error
+
+
+class Leaking(FakeCollector):
+    """Opens a file at each reading and keeps it."""
+
+    def __init__(self) -> None:
+        super().__init__([slot()], [1])
+        self.kept: list[IO[bytes]] = []
+
+    def read(self, out: Values) -> bool:
+        self.kept.append(Path(os.devnull).open("rb"))  # noqa: SIM115  # that is the fault
+        return super().read(out)
+
+
+def test_one_that_leaks_descriptors_is_switched_off_for_good_and_named(clock: FakeClock) -> None:
+    collector = Leaking()
+    one = reader(collector, clock)
+    for _ in range(100):
+        one.step()
+    clock.advance(10 * LAST_RETRY_SECONDS)
+    assert one.step() is None
+    assert one.condition.state == "failed"
+    assert "leaves open descriptors behind" in one.condition.error
+    assert len(collector.kept) < 25
+    for file in collector.kept:
+        file.close()
+
+
+def test_descriptors_that_stay_are_opened_once_and_are_no_leak(clock: FakeClock) -> None:
+    collector = Leaking()
+    one = reader(collector, clock)
+    for _ in range(100):
+        one.step()
+        while len(collector.kept) > 1:
+            collector.kept.pop(0).close()
+    assert one.condition.state == "ok"
+    collector.kept.pop().close()
+
+
+def test_one_that_floods_with_channels_is_a_failure(clock: FakeClock) -> None:
+    one = reader(FakeCollector([slot(str(number)) for number in range(MOST_SLOTS + 1)], []), clock)
+    assert one.step() is None
+    assert one.condition.error == "ValueError: open() lists more than 20,000 channels"
