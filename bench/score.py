@@ -31,12 +31,14 @@ def bench_score(
     baseline = fit_baseline(history.widen(select_rows(block, slice(0, count))), known, settings.detect)
     fit_seconds = time.perf_counter() - start
     timings = []
+    cpu = time.process_time()
     for row in range(count, count + windows):
         start = time.perf_counter()
         window = history.widen(select_rows(block, slice(row, row + 1)))
         baseline.score(window)
         baseline.attribute(window, [0])
         timings.append((time.perf_counter() - start) * 1e3)
+    cpu_ms = (time.process_time() - cpu) / windows * 1e3
     return report(
         "score",
         {
@@ -47,6 +49,7 @@ def bench_score(
         },
         {
             "detectors": [each.name for each in baseline.entries],
+            "window_cpu_ms_mean": cpu_ms,
             "window_ms_p50": float(np.percentile(timings, 50)),
             "window_ms_p99": float(np.percentile(timings, 99)),
             "fit_seconds": fit_seconds,

@@ -249,7 +249,7 @@ def fit_baseline(
     channels: by id; a channel of the block that is not among them, or belongs to hostsight itself, is not modelled.
     """
     chosen = _modelled(block, channels)
-    cells = max(1, len(chosen) * len(block.layout.long()))
+    cells = max(1, len(chosen) * len(block.layout.usual()))
     block = _thinned(block, min(settings.train_windows, _CELLS // cells))
     if len(block.ends) < FEWEST_WINDOWS or not chosen:
         raise ModelError(

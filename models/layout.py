@@ -14,7 +14,7 @@ from hostsight.settings import Duration, WindowSettings
 from sql.schemas import FEATURE_NAMES
 
 DAY_NS = 86_400 * SECOND_NS
-SCALES = (1, 5, 15, 60)
+SCALES = (1, 5, 15)
 """Windows that models look at, in lengths of the shortest; each is a multiple of the one before it."""
 
 _STRETCHES = 100
@@ -22,9 +22,6 @@ _STRETCHES = 100
 _DAILY_STRIDE_NS = 30 * SECOND_NS
 _DAILY_DAYS = 3
 """What is usual at a time of day needs so many days, and strides that let a week of them be kept."""
-
-_SPREAD = ("mean", "std", "min", "max", "slope")
-_LONG = ("mean", "std")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +76,9 @@ class Layout:
         return self._scale(self._short)
 
     def usual(self) -> NDArray[np.intp]:
-        """Every scale up to the third, and the difference to other days."""
-        parts = [self._scale(index) for index in range(min(3, len(self.scales)))]
-        return np.concatenate([*parts, np.arange(self.width - self.daily, self.width)])
-
-    def long(self) -> NDArray[np.intp]:
-        """Every scale; of the longest what it is on average and how much it varies."""
+        """Every scale, and the difference to other days."""
         parts = [self._scale(index) for index in range(len(self.scales))]
-        return np.concatenate(parts)
+        return np.concatenate([*parts, np.arange(self.width - self.daily, self.width)])
 
     def arrays(self) -> Mapping[str, NDArray[np.generic]]:
         window = (self.window.pane, self.window.length, self.window.stride)
@@ -103,7 +95,7 @@ class Layout:
         return cls(WindowSettings(pane=pane, length=length, stride=stride), scales, bool(arrays["daily"][0]))
 
     def _scale(self, index: int) -> NDArray[np.intp]:
-        names = ("mean",) if index == 0 and self.single else _LONG if index == 3 else _SPREAD
+        names = ("mean",) if index == 0 and self.single else FEATURE_NAMES
         own = [FEATURE_NAMES.index(name) for name in names]
         return index * len(FEATURE_NAMES) + np.array(own, np.intp)
 

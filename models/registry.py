@@ -36,7 +36,6 @@ ENTRIES = (
     Entry("gaussian_mixture", GaussianMixture, Layout.usual),
     Entry("neighbours", Neighbours, Layout.usual, votes=True),
     Entry("neighbours_short", Neighbours, Layout.short, votes=True),
-    Entry("neighbours_long", Neighbours, Layout.long, votes=True),
 )
 
 

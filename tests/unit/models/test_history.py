@@ -86,7 +86,7 @@ def test_scales_come_with_the_length_of_training() -> None:
     live = WindowSettings()
     assert layout_for(live, 180 * SECOND_NS).scales == (1,)
     assert layout_for(live, 3600 * SECOND_NS).scales == (1, 5)
-    assert layout_for(live, DAY_NS) == Layout(live, (1, 5, 15, 60))
+    assert layout_for(live, DAY_NS) == Layout(live, (1, 5, 15))
     assert layout_for(MINUTE, 16 * DAY_NS).daily
 
 
