@@ -34,6 +34,8 @@ ENTRIES = {
     "status": Entry(_LOOK, "Whether agent and jobs run, and how far they are."),
     "anomalies": Entry(_LOOK, "Episodes, newest first."),
     "explain": Entry(_LOOK, "One episode in full: what explains it, by how much."),
+    "feedback": Entry(_LOOK, "Say what you know about an episode."),
+    "suppress": Entry(_LOOK, "Keep episodes quiet, by host, channel and time."),
     "sql": Entry(_LOOK, "One read-only SQL statement over everything collected."),
     "refit": Entry(_MODELS, "Learn the baseline again from recent telemetry."),
     "models": Entry(_MODELS, "List models, show one, return to an earlier one."),

@@ -29,12 +29,13 @@ def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
     )
 
 
-def write_atomic(path: Path, content: bytes, *, sync: bool = False) -> None:
-    """Replace `path` with `content` in one step; mode 0600. Raises StorageError, FullError."""
+def write_atomic(path: Path, content: bytes, *, sync: bool = False, mode: int = 0o600) -> None:
+    """Replace `path` with `content` in one step, whatever the umask. Raises StorageError, FullError."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(fd, "wb") as file:
+            os.fchmod(fd, mode)
             file.write(content)
             file.flush()
             if sync:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from hostsight.clock import SystemClock
 from hostsight.errors import HostsightError
 from hostsight.settings import Settings
 from hostsight.timerange import TimeRange
+from jobs.alerts import queue_alerts
 from models.baseline import Baseline
 from models.episode_state import EpisodeChange
 from models.episode_store import apply_changes
@@ -36,6 +38,7 @@ class Detection:
         self, host: str, settings: Settings, models: ModelStore, connection: sqlite3.Connection
     ) -> None:
         self._host = host
+        self._alerts = settings.alerts
         self._models = models
         self._connection = connection
         self._name: str | None = None
@@ -81,8 +84,12 @@ class Detection:
         return self._tracker.pass_time(now_ns) if self._tracker.open_since_ns is not None else ()
 
     def commit(self, changes: Sequence[EpisodeChange]) -> None:
-        """Within the caller's transaction: the episodes' rows, and the tracker's state."""
-        apply_changes(self._connection, changes)
+        """Within the caller's transaction: the episodes' rows, their alerts, and the tracker's state."""
+        now_ns = SystemClock().wall_ns()
+        for change in changes:
+            # one by one: what opened and closed within one chunk is alerted about all the same
+            touched = apply_changes(self._connection, [change], now_ns)
+            queue_alerts(self._connection, self._alerts, touched, now_ns)
         self._connection.execute(
             "INSERT INTO trackers VALUES (?, ?) ON CONFLICT (host) DO UPDATE SET state = excluded.state",
             (self._host, self._tracker.dump()),

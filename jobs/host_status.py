@@ -19,7 +19,8 @@ SILENT_SECONDS = 60.0
 
 _RECORDED = """
 SELECT watermarks.host, position_ns, models.model,
-  (SELECT count(*) FROM episodes WHERE episodes.host = watermarks.host AND state = 'open') AS open_episodes
+  (SELECT count(*) FROM episodes WHERE episodes.host = watermarks.host AND state = 'open'
+    AND rule_id IS NULL AND false_alarm_id IS NULL) AS open_episodes
 FROM watermarks LEFT JOIN models ON models.host = watermarks.host AND models.state = 'live'
 WHERE job = ?
 """

@@ -7,6 +7,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from pathlib import Path
 
 from apscheduler.executors.pool import BasePoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -16,17 +17,21 @@ from apscheduler.triggers.interval import IntervalTrigger
 from hostsight.clock import SECOND_NS, Clock, SystemClock
 from hostsight.files import locked
 from hostsight.folders import DataFolder
-from hostsight.settings import Settings
+from hostsight.settings import AlertSettings, Settings
 from ingest.embedded import EmbeddedStore
 from ingest.lake import Lake
 from ingest.store import Store
+from jobs.alert_job import AlertJob
+from jobs.alerts import RECEIVERS, receivers
 from jobs.housekeeping import compact_lake, retain_lake
 from jobs.live import LiveJob
 from jobs.nightly import ask_nightly
+from jobs.receivers import check_outward
 from jobs.refit_job import RefitJob
 from jobs.runs import mark_lost
 from jobs.schedule import COMPACT, MATERIALISE, REFIT, RETAIN, Schedule, schedules
 from jobs.stopping import stopping_on_signals
+from jobs.textfile import TextfileJob
 from jobs.watermarks import positions
 from migrations import open_state
 
@@ -35,6 +40,10 @@ POLL_SECONDS = 0.2
 
 REQUEST_SECONDS = 2.0
 """How often requests for a refit are looked for."""
+
+ALERT_SECONDS = 1.0
+TEXTFILE_SECONDS = 15.0
+"""How often the outbox is looked at, and the file for Prometheus is written."""
 
 CLOCK_STEP_SECONDS = 2.0
 
@@ -54,6 +63,7 @@ def run_serve(
     stop = stop or threading.Event()
     clock = SystemClock()
     settings = _recognised(settings)
+    check_outward(settings.alerts)
     data.create()
     with locked(data.run / "serve.lock", "a pipeline (`hostsight serve`)"), stopping_on_signals(stop):
         recover(data)
@@ -129,11 +139,15 @@ class Pipeline:
             timezone=UTC,
             executors={
                 "materialise": self._worker,
-                **{name: _Worker(name) for name in (COMPACT, REFIT, RETAIN, "nightly")},
+                **{
+                    name: _Worker(name)
+                    for name in (COMPACT, REFIT, RETAIN, "nightly", *RECEIVERS, "textfile")
+                },
             },
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
         )
         self._add_jobs(settings, data, clock)
+        self._add_outward(settings.alerts, data, clock, stop)
 
     def _add_jobs(self, settings: Settings, data: DataFolder, clock: Clock) -> None:
         table = schedules(settings.jobs)
@@ -144,6 +158,19 @@ class Pipeline:
         add(ask_nightly, cron(table[REFIT]), nightly, id=REFIT, executor="nightly", next_run_time=_now())
         add(compact_lake, cron(table[COMPACT]), (data, clock), id=COMPACT, executor=COMPACT)
         add(retain_lake, cron(table[RETAIN]), (settings.retention, data, clock), id=RETAIN, executor=RETAIN)
+
+    def _add_outward(
+        self, settings: AlertSettings, data: DataFolder, clock: Clock, stop: threading.Event
+    ) -> None:
+        """What tells others of episodes; nothing unless the settings name somebody."""
+        for name in receivers(settings):
+            job = AlertJob(settings, data, clock, stop, name)
+            self._scheduler.add_job(job.run, _every(ALERT_SECONDS), id=name, executor=name)
+        if settings.textfile:
+            write = TextfileJob(Path(settings.textfile), data, clock).run
+            self._scheduler.add_job(
+                write, _every(TEXTFILE_SECONDS), id="textfile", executor="textfile", next_run_time=_now()
+            )
 
     def start(self) -> None:
         self._scheduler.start()

@@ -15,6 +15,7 @@ from hostsight.errors import HostsightError
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
 from ingest.heartbeat import Heartbeat, alive, read_heartbeat
+from jobs.alert_status import AlertStatus, alert_problems, read_alerts
 from jobs.drain_status import DrainStatus, drain_problems, read_drain
 from jobs.host_status import HostStatus, read_hosts
 from jobs.job_status import JobStatus, read_jobs
@@ -76,6 +77,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[HostStatus, ...]
     jobs: tuple[JobStatus, ...]
     models: int
+    alerts: tuple[AlertStatus, ...] = ()
     problems: tuple[str, ...]
 
     def to_json(self) -> bytes:
@@ -88,6 +90,7 @@ class _State(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[HostStatus, ...] = ()
     jobs: tuple[JobStatus, ...] = ()
     models: int = 0
+    alerts: tuple[AlertStatus, ...] = ()
     error: str | None = None
 
 
@@ -116,7 +119,8 @@ def read_status(data: DataFolder, settings: Settings, now_ns: int) -> Status:
         hosts=state.hosts,
         jobs=state.jobs,
         models=state.models,
-        problems=(*find_problems(facts), *drain_problems(data, drain)),
+        alerts=state.alerts,
+        problems=(*find_problems(facts), *drain_problems(data, drain), *alert_problems(state.alerts)),
     )
 
 
@@ -176,6 +180,7 @@ def _read_state(data: DataFolder, settings: Settings, progress: Progress | None,
                 hosts=read_hosts(connection, progress, now_ns),
                 jobs=read_jobs(connection, settings, now_ns),
                 models=connection.execute("SELECT count(*) FROM models").fetchone()[0],
+                alerts=read_alerts(connection, settings.alerts),
             )
         finally:
             connection.close()

@@ -14,6 +14,7 @@ from hostsight.errors import UsageError
 from hostsight.settings import Settings
 from hostsight.timerange import TimeRange
 from models.episode_state import EpisodeChange
+from models.muting import review
 
 _SHORT_NS = 120 * SECOND_NS
 _HABIT = 4
@@ -24,7 +25,11 @@ _Row = TypeVar("_Row", bound=msgspec.Struct)
 
 
 class Episode(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of `episodes`; times are nanoseconds since the epoch."""
+    """A row of `episodes`; times are nanoseconds since the epoch.
+
+    rule_id: the suppression that mutes it.  false_alarm_id, cause_id: the episode that it is a false alarm like, and
+    that its cause is known from; its own where a person said so.
+    """
 
     id: int
     host: str
@@ -42,6 +47,15 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     model: str
     visible_ns: int
+    acknowledged_ns: int | None = None
+    rule_id: int | None = None
+    false_alarm_id: int | None = None
+    cause_id: int | None = None
+
+    @property
+    def muted(self) -> bool:
+        """It alerts nobody."""
+        return self.rule_id is not None or self.false_alarm_id is not None
 
     def to_json(self) -> dict[str, object]:
         """The shape of `anomalies --json`."""
@@ -59,6 +73,10 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
             "device": self.device,
             "metric": self.metric,
             "cause": self.cause,
+            "cause_from": self.cause_id,
+            "acknowledged": iso(self.acknowledged_ns),
+            "suppressed_by": self.rule_id,
+            "false_alarm_like": self.false_alarm_id,
             "summary": self.summary,
         }
 
@@ -104,7 +122,7 @@ class EpisodeDetail(msgspec.Struct, frozen=True, kw_only=True):
 _UPDATE = """
 UPDATE episodes SET state = :state, last_seen_ns = :last_seen_ns, closed_ns = :closed_ns, severity = :severity,
   score = :score, confidence = :confidence, subsystem = :subsystem, device = :device, metric = :metric,
-  summary = :summary, model = :model
+  summary = :summary, model = :model, acknowledged_ns = iif(:state = 'open', acknowledged_ns, NULL)
 WHERE host = :host AND opened_ns = :opened_ns RETURNING id
 """
 _INSERT = """
@@ -122,12 +140,13 @@ VALUES (:episode_id, :rank, :channel_id, :subsystem, :device, :metric, :share, :
 
 def apply_changes(
     connection: sqlite3.Connection, changes: Sequence[EpisodeChange], now_ns: int | None = None
-) -> None:
-    """Bring the rows to what the changes say; call it within a transaction.
+) -> list[int]:
+    """Bring the rows to what the changes say, and give their numbers; call it within a transaction.
 
     now_ns: when a new row becomes visible; the system's clock says it where it is not given.
     """
     now_ns = SystemClock().wall_ns() if now_ns is None else now_ns
+    touched = []
     for change in changes:
         row = msgspec.structs.asdict(change) | {
             "state": "open" if change.closed_ns is None else "closed",
@@ -138,6 +157,9 @@ def apply_changes(
         if found is None:
             found = connection.execute(_INSERT, facts).fetchone()
         _replace_parts(connection, int(found[0]), change)
+        review(connection, int(found[0]))
+        touched.append(int(found[0]))
+    return touched
 
 
 def _replace_parts(connection: sqlite3.Connection, episode_id: int, change: EpisodeChange) -> None:
@@ -198,8 +220,10 @@ def get_episode(connection: sqlite3.Connection, episode_id: int) -> EpisodeDetai
 
 
 def open_count(connection: sqlite3.Connection, host: str | None = None) -> int:
+    """How many go on, without those that are muted."""
     row = connection.execute(
-        "SELECT count(*) FROM episodes WHERE state = 'open' AND (:host IS NULL OR host = :host)",
+        "SELECT count(*) FROM episodes WHERE state = 'open' AND (:host IS NULL OR host = :host)"
+        " AND rule_id IS NULL AND false_alarm_id IS NULL",
         {"host": host},
     ).fetchone()
     return int(row[0])
@@ -210,9 +234,10 @@ def quarantined(
 ) -> list[TimeRange]:
     """What a refit must not learn from: the host's episodes, with the windows that led to them.
 
-    Two kinds are learnt all the same, or they would alarm for ever. One that has lasted `accept_after` is how this host
+    Three kinds are learnt all the same, or they would alarm for ever. One that has lasted `accept_after` is how this host
     behaves now; against a young model it need last only as long as that model's own data, which are as likely to be the
-    exception. And short ones that keep coming back with the same main channel are a habit of the host.
+    exception. Short ones that keep coming back with the same main channel are a habit of the host. And a person has
+    called one, or one like it, a false alarm.
     """
     lead_ns = settings.detect.open_of * settings.window.stride.ns + settings.window.length.ns
     known_ns = _known_ns(connection, host)
@@ -220,6 +245,8 @@ def quarantined(
     habits = Counter(_main(episode) for episode in episodes if _is_short(episode))
     found = []
     for episode in episodes:
+        if episode.false_alarm_id is not None:
+            continue
         end_ns = now_ns if episode.state == "open" else episode.last_seen_ns
         patience_ns = max(_YOUNG_NS, known_ns.get(episode.model, 0))
         accepted = end_ns - episode.opened_ns >= min(settings.detect.accept_after.ns, patience_ns)

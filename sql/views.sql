@@ -77,13 +77,17 @@ SELECT window_end, host, detector, score, tail_probability, model FROM lake_scor
 -- summary     VARCHAR       the episode in a sentence
 -- model       VARCHAR       the baseline that scored it, see `models`
 -- visible     TIMESTAMP_NS  when its row was written
+-- muted       BOOLEAN       it alerts nobody: an operator's rule suppresses it, or it is like a false alarm
+-- acknowledged  TIMESTAMP_NS  when somebody took it in hand; null if nobody did, or it is over
 SELECT
   id, host, state,
   make_timestamp_ns(opened_ns) AS opened,
   make_timestamp_ns(last_seen_ns) AS last_seen,
   make_timestamp_ns(closed_ns) AS closed,
   severity, score, confidence, subsystem, device, metric, cause, summary, model,
-  make_timestamp_ns(visible_ns) AS visible
+  make_timestamp_ns(visible_ns) AS visible,
+  rule_id IS NOT NULL OR false_alarm_id IS NOT NULL AS muted,
+  make_timestamp_ns(acknowledged_ns) AS acknowledged
 FROM state_episodes
 
 -- name: attributions

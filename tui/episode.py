@@ -41,6 +41,9 @@ class EpisodeView(View):
     AUTO_FOCUS: ClassVar[str | None] = "AttributionTree"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,backspace", "back", "Back", key_display="Esc"),
+        Binding(
+            "a", "acknowledge", "Ack", tooltip="Somebody is at it: no more alerts about it; again: take back"
+        ),
         Binding("y", "copy", "Copy", tooltip="Copy the episode as text, over SSH too (OSC 52)"),
     ]
 
@@ -104,6 +107,9 @@ class EpisodeView(View):
     def action_back(self) -> None:
         self.dismiss()
 
+    async def action_acknowledge(self) -> None:
+        await self.acknowledge(self._episode_id)
+
     def action_copy(self) -> None:
         if self._detail is not None:
             self.app.copy_to_clipboard(plain_text(self._detail, self.console.clock.wall_ns()))
@@ -119,7 +125,7 @@ def around(episode: Episode, now_ns: int) -> TimeRange:
 
 
 def summary(episode: Episode) -> Content:
-    return Content.assemble(severity(episode.severity).content(), "  ", (clean(episode.summary), "bold"))
+    return Content.assemble(severity(episode.severity).content(), "  ", (clean(episode.said), "bold"))
 
 
 def facts(episode: Episode, now_ns: int) -> str:

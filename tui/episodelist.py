@@ -32,7 +32,7 @@ class EpisodeList(RowList[Episode]):
     def line(self, row: Episode, width: int) -> Content:
         lasted = duration((row.end_ns - row.opened_ns) / SECOND_NS) + (" …" if row.open else "")
         opened = instant(row.opened_ns, self.now_ns)
-        words = (opened, lasted, row.host, row.subsystem, f"{row.score:.3g}", row.summary)
+        words = (opened, lasted, row.host, row.subsystem, f"{row.score:.3g}", row.said)
         return Content.assemble(severity(row.severity).content(SEVERITY), _line(words, width - SEVERITY))
 
 
@@ -60,4 +60,4 @@ class OpenEpisodes(EpisodeList):
         left = Content.assemble(severity(row.severity).content(SEVERITY), fit(f"for {since}", LASTED + 2))
         host = fit(row.host, HOST if self.shows_host else 0)
         rest = width - left.cell_length - cell_len(host)
-        return Content.assemble(left, (host, MUTED), fit(row.summary, max(0, rest)))
+        return Content.assemble(left, (host, MUTED), fit(row.said, max(0, rest)))

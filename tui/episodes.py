@@ -44,6 +44,9 @@ class Episodes(View):
         Binding(
             "s", "sort", "Sort", tooltip="Sort: newest, severest, highest score, longest, host, subsystem"
         ),
+        Binding(
+            "a", "acknowledge", "Ack", tooltip="Somebody is at it: no more alerts about it; again: take back"
+        ),
         Binding("escape", "back", "Back", show=False, key_display="Esc"),
     ]
 
@@ -97,6 +100,11 @@ class Episodes(View):
         names = list(ORDERS)
         self._order = names[(names.index(self._order) + 1) % len(names)]
         self._show()
+
+    async def action_acknowledge(self) -> None:
+        current = self.query_one(EpisodeList).current
+        if current is not None:
+            await self.acknowledge(current.id)
 
     def action_back(self) -> None:
         """Out of the filter, then the filter away, then to the overview."""

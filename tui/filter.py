@@ -19,7 +19,7 @@ _COLUMNS: dict[str, Callable[[Episode], str]] = {
     "subsystem": lambda episode: episode.subsystem,
     "device": lambda episode: episode.device,
     "metric": lambda episode: episode.metric,
-    "summary": lambda episode: episode.summary,
+    "summary": lambda episode: episode.said,
 }
 
 

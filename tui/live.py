@@ -44,7 +44,7 @@ UNSHOWN = {"agent"}
 
 
 class LiveSource:
-    """Reads one data folder; writes nothing."""
+    """Reads one data folder; writes nothing but acknowledgements."""
 
     def __init__(self, data: DataFolder, settings: Settings, clock: Clock | None = None) -> None:
         self._data = data
@@ -102,6 +102,15 @@ class LiveSource:
             model=detail.episode.model,
         )
 
+    def acknowledge(self, episode_id: int) -> None:
+        from jobs.operations import give_feedback
+        from models.episode_store import get_episode
+
+        with self._state(writing=True) as connection:
+            known = get_episode(connection, episode_id).episode.acknowledged_ns is not None
+            word = "unack" if known else "ack"
+            give_feedback(connection, self._settings.alerts, episode_id, [word], self._clock.wall_ns())
+
     def series(self, host: str, channel: Attribution, span: TimeRange, points: int) -> Series:
         identity = channel_id(host, channel.subsystem, channel.device, channel.metric)
         found = self._reader.series(host, identity, aligned(span, points), points + 1)
@@ -126,12 +135,12 @@ class LiveSource:
         return Reader(self._data)
 
     @contextmanager
-    def _state(self) -> Iterator[sqlite3.Connection]:
+    def _state(self, *, writing: bool = False) -> Iterator[sqlite3.Connection]:
         import sqlite3
 
         from migrations import open_state
 
-        connection = open_state(self._data.state_db, read_only=True)
+        connection = open_state(self._data.state_db, read_only=not writing)
         try:
             yield connection
         except sqlite3.Error as error:
@@ -179,6 +188,9 @@ def _episode(row: store.Episode) -> Episode:
         device=row.device,
         metric=row.metric,
         summary=row.summary,
+        acknowledged=row.acknowledged_ns is not None,
+        muted=row.muted,
+        cause=row.cause or "",
     )
 
 

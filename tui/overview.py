@@ -72,7 +72,9 @@ class Overview(View):
 
     async def load(self, pulse: Pulse, span: TimeRange) -> None:
         read, source = self.console.read, self.console.source
-        open_episodes = [episode for episode in await read(source.episodes, span) if episode.open]
+        open_episodes = [
+            episode for episode in await read(source.episodes, span) if episode.open and not episode.muted
+        ]
         if self._strips.due or self._asked_for() != self._shown_for:
             with self._strips.within():
                 self._headlines = {

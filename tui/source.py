@@ -55,7 +55,7 @@ class Headline(Struct, frozen=True):
 
 
 class Episode(Struct, frozen=True):
-    """A row of the list; `closed_ns` is None while it is open."""
+    """A row of the list; `closed_ns` is None while it is open. muted: it alerts nobody."""
 
     id: int
     host: str
@@ -69,6 +69,16 @@ class Episode(Struct, frozen=True):
     device: str
     metric: str
     summary: str
+    acknowledged: bool = False
+    muted: bool = False
+    cause: str = ""
+
+    @property
+    def said(self) -> str:
+        """The summary, after what people have said about it."""
+        words = ("acknowledged" if self.acknowledged else "", "muted" if self.muted else "", self.cause)
+        known = ", ".join(word for word in words if word)
+        return f"{known} · {self.summary}" if known else self.summary
 
     @property
     def open(self) -> bool:
@@ -152,6 +162,10 @@ class Source(Protocol):
         ...
 
     def episode(self, episode_id: int) -> EpisodeDetail: ...
+
+    def acknowledge(self, episode_id: int) -> None:
+        """Says that somebody is at it, or takes that back; the only thing that the console writes."""
+        ...
 
     def series(self, host: str, channel: Attribution, span: TimeRange, points: int) -> Series: ...
 

@@ -102,6 +102,15 @@ class View(Screen[None]):
             self._loading = False
         self.update_header()
 
+    async def acknowledge(self, episode_id: int) -> None:
+        """Acknowledge an episode, or take that back, and show what came of it."""
+        try:
+            await self.console.read(self.console.source.acknowledge, episode_id)
+        except HostsightError as error:
+            self.notify(str(error), severity="warning", markup=False)
+            return
+        self.reload()
+
     def show_trouble(self, sentence: str) -> None:
         line = self.query_one("#trouble", Static)
         line.display = bool(sentence)

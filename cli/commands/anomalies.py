@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     help="6h, now-6h..now-1h, 2026-01-31T12:00:00Z.. (UTC).",
 )  # fmt: skip
 @click.option("--host", metavar="H", shell_complete=complete_host, help="Only this host.")
+@click.option(
+    "--muted", is_flag=True, help="Those that alert nobody, too: suppressed, or like a false alarm."
+)
 @json_option
-def command(since: tuple[int, int], host: str | None, as_json: bool) -> None:
+def command(since: tuple[int, int], host: str | None, muted: bool, as_json: bool) -> None:
     """List episodes, newest first: what departed from normal, where, how surely.
 
     An episode is a run of anomalous windows that one cause explains. `hostsight explain ID` shows one in full.
@@ -41,6 +44,8 @@ def command(since: tuple[int, int], host: str | None, as_json: bool) -> None:
         if host is not None:
             check_host(connection, host)
         episodes = list_episodes(connection, since_ns=since[0], until_ns=since[1], host=host)
+    quiet = 0 if muted else sum(episode.muted for episode in episodes)
+    episodes = [episode for episode in episodes if muted or not episode.muted]
     if as_json:
         from cli.output import print_json
 
@@ -51,6 +56,11 @@ def command(since: tuple[int, int], host: str | None, as_json: bool) -> None:
         from cli.output import narrate
 
         narrate("no episodes in that time")
+    if quiet:
+        from cli.output import narrate
+        from cli.text import plural
+
+        narrate(f"{plural(quiet, 'muted episode')} left out; --muted shows them")
 
 
 def _show(episodes: Sequence[Episode]) -> None:
@@ -68,13 +78,24 @@ def _show(episodes: Sequence[Episode]) -> None:
                 iso(episode.opened_ns),
                 _lasted(episode),
                 percent(episode.confidence),
-                episode.summary,
+                remarks(episode) + episode.summary,
             )
             for episode in episodes
         ),
         numbers=("id", "confidence"),
         prose=("summary",),
     )
+
+
+def remarks(episode: Episode) -> str:
+    """What a person said about it, or about the like of it, before the summary."""
+    said = [
+        "acknowledged" if episode.acknowledged_ns is not None else "",
+        f"suppressed by rule {episode.rule_id}" if episode.rule_id is not None else "",
+        "false alarm" if episode.false_alarm_id is not None else "",
+        f"cause {episode.cause}" if episode.cause else "",
+    ]
+    return "".join(f"[{words}] " for words in said if words)
 
 
 def _lasted(episode: Episode) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +12,7 @@ from cli.options import Command, json_option
 from cli.state import complete_episode, state
 
 if TYPE_CHECKING:
-    from models.episode_store import EpisodeDetail
+    from models.episode_store import Episode, EpisodeDetail
 
 SHOWN = 15
 """Channels shown in a table; JSON has them all."""
@@ -54,9 +55,29 @@ def _show(detail: EpisodeDetail) -> None:
     click.echo(f"episode {episode.id} on {safe(episode.host)}: {safe(episode.summary)}\n")
     click.echo(f"{episode.severity}, confidence {percent(episode.confidence)}")
     click.echo(f"from {iso(episode.opened_ns)} {ended}")
+    for line in _remarks(episode):
+        click.echo(safe(line))
     click.echo(f"judged by model {safe(episode.model)}\n")
     _show_attribution(detail)
     _show_detectors(detail)
+
+
+def _remarks(episode: Episode) -> Iterator[str]:
+    """What people have said about it, or about the like of it."""
+    from hostsight.clock import iso
+
+    if episode.acknowledged_ns is not None:
+        yield f"acknowledged at {iso(episode.acknowledged_ns)}"
+    if episode.rule_id is not None:
+        yield f"muted by suppression {episode.rule_id} (`hostsight suppress list --all`)"
+    if episode.false_alarm_id is not None:
+        yield f"muted as a false alarm{_known_from(episode, episode.false_alarm_id)}"
+    if episode.cause:
+        yield f"cause: {episode.cause}{_known_from(episode, episode.cause_id)}"
+
+
+def _known_from(episode: Episode, other: int | None) -> str:
+    return "" if other in {None, episode.id} else f", like episode {other}"
 
 
 def _show_attribution(detail: EpisodeDetail) -> None:

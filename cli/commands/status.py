@@ -102,6 +102,9 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
     if status.drain is not None:
         yield from _drain_lines(status.drain)
     yield "models", f"{status.models:,}"
+    for one in status.alerts:
+        refused = f", {one.refused:,} refused" if one.refused else ""
+        yield "alerts", f"{one.receiver}: {one.sent:,} sent, {one.waiting:,} waiting{refused}"
 
 
 def _drain_lines(drain: DrainStatus) -> Iterator[tuple[str, str]]:

@@ -100,7 +100,7 @@ class FakeQuery:
 
 @dataclass
 class FakeSource:
-    """`failure` makes every reading fail; `texts` holds the queries that were run."""
+    """`failure` makes every reading fail, `refusal` every acknowledgement; `texts` holds the queries that were run."""
 
     hosts: tuple[HostStatus, ...] = (HOST,)
     problems: tuple[str, ...] = ()
@@ -110,6 +110,8 @@ class FakeSource:
     outcome: Result | HostsightError | None = RESULT
     failure: HostsightError | None = None
     texts: list[str] = field(default_factory=list)
+    refusal: HostsightError | None = None
+    acknowledged: list[int] = field(default_factory=list)
     spans: list[TimeRange] = field(default_factory=list)
     started: FakeQuery | None = None
 
@@ -132,6 +134,16 @@ class FakeSource:
 
     def episodes(self, span: TimeRange) -> Sequence[Episode]:
         return self.rows
+
+    def acknowledge(self, episode_id: int) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        self.acknowledged.append(episode_id)
+        self.rows = [
+            replace(row, acknowledged=not row.acknowledged) if row.id == episode_id else row
+            for row in self.rows
+        ]
+        self.detail = replace(self.detail, episode=replace(self.detail.episode, acknowledged=True))
 
     def episode(self, episode_id: int) -> EpisodeDetail:
         if episode_id != self.detail.episode.id:

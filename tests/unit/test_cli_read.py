@@ -28,7 +28,8 @@ def folder(data: DataFolder, monkeypatch: pytest.MonkeyPatch) -> DataFolder:
             "INSERT INTO models VALUES (?, ?, 'live', ?, ?, ?, 58, 300, 120, 'first')",
             (f"{host}-m1", host, T0, T0 - 60 * SECOND_NS, T0),
         )
-    insert = """INSERT INTO episodes VALUES (?, 'gpu01', ?, ?, ?, ?, ?, 9.5, 0.75, 'cpu', 'host', 'busy_percent',
+    insert = """INSERT INTO episodes (id, host, state, opened_ns, last_seen_ns, closed_ns, severity, score, confidence, subsystem,
+        device, metric, cause, summary, model, visible_ns) VALUES (?, 'gpu01', ?, ?, ?, ?, ?, 9.5, 0.75, 'cpu', 'host', 'busy_percent',
         NULL, ?, 'gpu01-m1', ?)"""
     closed = (1, "closed", T0, T0 + 100 * SECOND_NS, T0 + 130 * SECOND_NS, "warning", "cpu: busy is 60 %", T0)
     opened = (2, "open", T0 + 200 * SECOND_NS, T0 + 205 * SECOND_NS, None, "critical", "[b]cpu\x1b[2J", T0)
@@ -66,6 +67,10 @@ def test_anomalies_are_newest_first_in_the_contract_s_shape(
         "device": "host",
         "metric": "busy_percent",
         "cause": None,
+        "cause_from": None,
+        "acknowledged": None,
+        "suppressed_by": None,
+        "false_alarm_like": None,
         "summary": "cpu: busy is 60 %",
     }
 

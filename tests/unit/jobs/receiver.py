@@ -1,0 +1,59 @@
+"""A receiver of alerts on a free port of this machine: it keeps what it is told and answers as a test sets."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass
+class Receiver:
+    """told: (path, headers, decoded body) of each request that was answered with 2xx; asked: how many came in all."""
+
+    url: str = ""
+    status: int = 200
+    words: str = ""
+    asked: int = 0
+    told: list[tuple[str, dict[str, str], Any]] = field(default_factory=list)
+
+    @property
+    def bodies(self) -> list[Any]:
+        return [body for _, _, body in self.told]
+
+
+@contextmanager
+def receiving() -> Iterator[Receiver]:
+    receiver = Receiver()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            receiver.asked += 1
+            if receiver.status < 300:
+                receiver.told.append((self.path, dict(self.headers), json.loads(body)))
+            self.send_response(receiver.status)
+            if receiver.status == 302:
+                self.send_header("Location", "/elsewhere")
+            self.end_headers()
+            self.wfile.write(receiver.words.encode())
+
+        do_GET = do_POST  # noqa: N815  # http.server names it so
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    receiver.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield receiver
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,306 @@
+"""From an episode's change to what a receiver is told, over HTTP."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from hostsight.clock import SECOND_NS, FakeClock
+from hostsight.errors import SettingsError
+from hostsight.folders import DataFolder
+from hostsight.settings import AlertSettings, Duration
+from jobs.alert_job import AlertJob
+from jobs.alert_status import alert_problems, read_alerts
+from jobs.alerts import queue_alerts
+from jobs.operations import give_feedback, suppress
+from jobs.receivers import check_outward
+from models.attribution import Attribution
+from models.episode_state import EpisodeChange, Severity
+from models.episode_store import apply_changes
+from models.muting import Suppression
+from tests.unit.jobs.receiver import Receiver, receiving
+
+T0 = 1_700_000_000 * SECOND_NS
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as found:
+        yield found
+
+
+@pytest.fixture
+def webhook(receiver: Receiver) -> AlertSettings:
+    return AlertSettings(webhook=f"{receiver.url}/hook?key=s3cret", timeout=Duration(5))
+
+
+@pytest.fixture
+def alertmanager(receiver: Receiver) -> AlertSettings:
+    return AlertSettings(alertmanager=f"{receiver.url}/", timeout=Duration(5))
+
+
+Tell = Callable[..., int]
+
+
+@pytest.fixture
+def tell(state: sqlite3.Connection) -> Tell:
+    """`tell(settings, seconds, closed=..., severity=...)`: the episode changes and alerts are queued; gives its number."""
+    state.execute("INSERT INTO models VALUES ('m1', 'gpu01', 'live', 1, 0, 1, 178, 20, 20, 'test')")
+
+    def change(
+        settings: AlertSettings, seconds: int, *, closed: bool = False, severity: Severity = "warning"
+    ) -> int:
+        (number,) = apply_changes(state, [episode(seconds, closed=closed, severity=severity)], T0)
+        queue_alerts(state, settings, [number], T0)
+        return number
+
+    return change
+
+
+def episode(seconds: int, *, closed: bool, severity: Severity) -> EpisodeChange:
+    main = Attribution(
+        channel_id=7, subsystem="storage", device="vda", metric="write_bytes_per_s", share=1.0, expected=3e4,
+        actual=2e8, unit="B/s", direction="high", deviation=60.0,
+    )  # fmt: skip
+    return EpisodeChange(
+        action="updated", host="gpu01", opened_ns=T0, last_seen_ns=T0 + seconds * SECOND_NS,
+        closed_ns=T0 + (seconds + 30) * SECOND_NS if closed else None, severity=severity, score=5.5,
+        confidence=0.7, subsystem="storage", device="vda", metric="write_bytes_per_s",
+        summary="storage vda: write is 200 MB/s, usually 30 kB/s", model="m1", threshold=0.01,
+        detectors={"zscore": 1e-6}, attribution=(main,),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def job(data: DataFolder, clock: FakeClock) -> Callable[[AlertSettings], AlertJob]:
+    def make(settings: AlertSettings) -> AlertJob:
+        return AlertJob(
+            settings, data, clock, threading.Event(), "webhook" if settings.webhook else "alertmanager"
+        )
+
+    return make
+
+
+Job = Callable[[AlertSettings], AlertJob]
+
+
+def test_a_webhook_hears_once_of_the_beginning_and_once_of_the_end(
+    receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job
+) -> None:
+    for second in range(5):
+        tell(webhook, second)
+    tell(webhook, 9, closed=True)
+    tell(webhook, 9, closed=True)
+
+    assert job(webhook).run() == 2
+    assert job(webhook).run() == 0
+    assert [body["status"] for body in receiver.bodies] == ["firing", "resolved"]
+    path, headers, first = receiver.told[0]
+    assert (path, headers["Content-Type"]) == ("/hook?key=s3cret", "application/json")
+    assert headers["Idempotency-Key"] == f"hostsight-{first['id']}"
+    assert first["severity"] == "warning"
+    assert first["episode"]["attribution"][0]["actual"] == 2e8
+    assert (first["episode"]["state"], receiver.bodies[1]["episode"]["state"]) == ("open", "closed")
+
+
+def test_below_the_severity_nothing_is_said_until_it_gets_worse(
+    receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job
+) -> None:
+    tell(webhook, 1, severity="info")
+    assert job(webhook).run() == 0
+    tell(webhook, 2, severity="warning")
+    tell(webhook, 3, severity="critical")
+    job(webhook).run()
+    assert [body["severity"] for body in receiver.bodies] == ["warning", "critical"]
+
+
+def test_while_the_receiver_is_away_messages_wait_in_order_and_arrive_once(
+    receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job, state: sqlite3.Connection
+) -> None:
+    receiver.status, receiver.words = 503, "down for\nrepair"
+    sender = job(webhook)
+    tell(webhook, 1)
+    tell(webhook, 9, closed=True)
+    assert sender.run() == 0
+    (found,) = read_alerts(state, webhook)
+    assert (found.waiting, found.sent) == (2, 0)
+    (problem,) = alert_problems([found])
+    assert "2 alerts wait for the webhook: http://127.0.0.1" in problem
+    assert "answers 503 Service Unavailable: down for repair" in problem
+    assert "s3cret" not in problem
+
+    receiver.status = 200
+    assert job(webhook).run() == 2, "a restarted job carries on"
+    assert [body["status"] for body in receiver.bodies] == ["firing", "resolved"]
+    assert list(alert_problems(read_alerts(state, webhook))) == []
+
+
+def test_the_waits_between_tries_double(
+    receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job, clock: FakeClock
+) -> None:
+    receiver.status = 500
+    sender = job(webhook)
+    tell(webhook, 1)
+    tries = []
+    for second in range(16):
+        before = receiver.asked
+        sender.run()
+        tries += [second] * (receiver.asked - before)
+        clock.advance(1)
+    assert tries == [0, 1, 3, 7, 15]
+
+
+def test_what_is_refused_for_good_does_not_hold_up_the_rest(
+    receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job, state: sqlite3.Connection
+) -> None:
+    receiver.status, receiver.words = 404, "no such hook"
+    tell(webhook, 1)
+    job(webhook).run()
+    receiver.status = 200
+    tell(webhook, 9, closed=True)
+    assert job(webhook).run() == 1
+    (found,) = read_alerts(state, webhook)
+    assert (found.sent, found.refused) == (1, 1)
+    assert "404 Not Found: no such hook" in next(alert_problems([found]))
+
+
+def test_a_redirect_is_refused_for_it_would_lose_the_body(
+    receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job, state: sqlite3.Connection
+) -> None:
+    receiver.status = 302
+    tell(webhook, 1)
+    assert job(webhook).run() == 0
+    assert (receiver.asked, read_alerts(state, webhook)[0].refused) == (1, 1)
+
+
+def test_nobody_listening_is_tried_again(
+    webhook: AlertSettings, tell: Tell, job: Job, state: sqlite3.Connection
+) -> None:
+    nowhere = msgspec.structs.replace(webhook, webhook="http://127.0.0.1:9/hook")
+    tell(nowhere, 1)
+    assert job(nowhere).run() == 0
+    (found,) = read_alerts(state, nowhere)
+    assert found.waiting == 1
+    assert "http://127.0.0.1:9 cannot be reached: " in (found.error or "")
+
+
+def labels(alert: dict[str, Any]) -> tuple[str, str, str]:
+    return alert["labels"]["host"], alert["labels"]["episode"], alert["labels"]["severity"]
+
+
+def test_alertmanager_is_told_by_labels_and_when_it_ends(
+    receiver: Receiver, alertmanager: AlertSettings, tell: Tell, job: Job, clock: FakeClock
+) -> None:
+    number = tell(alertmanager, 1)
+    job(alertmanager).run()
+    tell(alertmanager, 9, closed=True)
+    job(alertmanager).run()
+
+    assert {path for path, _, _ in receiver.told} == {"/api/v2/alerts"}
+    first, last = receiver.bodies[0][0], receiver.bodies[-1][0]
+    assert first["labels"] == last["labels"]
+    assert first["labels"]["alertname"] == "HostsightEpisode"
+    assert labels(first) == ("gpu01", str(number), "warning")
+    assert first["startsAt"] == "2023-11-14T22:13:20.000Z"
+    assert first["annotations"]["summary"].startswith("storage vda: write is 200 MB/s")
+    assert first["endsAt"] > last["endsAt"], "goes on for five minutes unless told again; has ended"
+
+
+def test_an_escalation_ends_the_alert_of_the_lower_severity(
+    receiver: Receiver, alertmanager: AlertSettings, tell: Tell, job: Job
+) -> None:
+    sender = job(alertmanager)
+    tell(alertmanager, 1)
+    sender.run()
+    tell(alertmanager, 2, severity="critical")
+    sender.run()
+    now, before = receiver.bodies[-1]
+    assert (now["labels"]["severity"], before["labels"]["severity"]) == ("critical", "warning")
+    assert now["endsAt"] > before["endsAt"]
+
+
+def test_alertmanager_is_reminded_each_minute_of_what_goes_on(
+    receiver: Receiver, alertmanager: AlertSettings, tell: Tell, job: Job, clock: FakeClock
+) -> None:
+    sender = job(alertmanager)
+    tell(alertmanager, 1)
+    sender.run()
+    asked = receiver.asked
+    clock.advance(59)
+    sender.run()
+    assert receiver.asked == asked
+    clock.advance(1)
+    sender.run()
+    assert receiver.asked == asked + 1
+    assert receiver.bodies[-1][0]["endsAt"] > receiver.bodies[0][0]["endsAt"]
+
+
+def test_an_acknowledgement_resolves_and_its_withdrawal_fires_again(
+    receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job, state: sqlite3.Connection
+) -> None:
+    number = tell(webhook, 1)
+    give_feedback(state, webhook, number, ["ack"], T0)
+    tell(webhook, 2, severity="critical")
+    give_feedback(state, webhook, number, ["withdraw"], T0)
+    job(webhook).run()
+    assert [(body["status"], body["severity"]) for body in receiver.bodies] == [
+        ("firing", "warning"),
+        ("resolved", "warning"),
+        ("firing", "critical"),
+    ]
+
+
+def test_a_suppression_resolves_what_it_mutes(
+    receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job, state: sqlite3.Connection
+) -> None:
+    tell(webhook, 1)
+    suppress(state, webhook, Suppression(host="gpu*", from_ns=T0, until_ns=None), T0)
+    tell(webhook, 2, severity="critical")
+    job(webhook).run()
+    assert [body["status"] for body in receiver.bodies] == ["firing", "resolved"]
+
+
+def test_a_token_goes_with_each_message(
+    receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job, tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text("abc\n")
+    settings = msgspec.structs.replace(webhook, token_file=str(tmp_path / "token"))
+    tell(settings, 1)
+    job(settings).run()
+    assert receiver.told[0][1]["Authorization"] == "Bearer abc"
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (AlertSettings(webhook="file:///etc/passwd"), r"webhook must be an address .* 'file:'"),
+        (AlertSettings(alertmanager="localhost:9093"), "alertmanager must be an address"),
+        (AlertSettings(webhook="http://a/", token_file="/nowhere/token"), "token_file = /nowhere/token cannot"),
+        (AlertSettings(textfile="/nowhere/hostsight.prom"), "must end in .prom and lie in a folder that exists"),
+        (AlertSettings(textfile="/tmp/hostsight.txt"), "must end in .prom"),
+    ],
+)  # fmt: skip
+def test_settings_that_can_never_serve_are_refused(settings: AlertSettings, words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        check_outward(settings)
+
+
+def test_without_a_receiver_nothing_is_queued(tell: Tell, state: sqlite3.Connection) -> None:
+    tell(AlertSettings(), 1)
+    assert state.execute("SELECT count(*) FROM alerts").fetchone()[0] == 0
+
+
+def test_the_outbox_keeps_the_episode_as_it_was(
+    webhook: AlertSettings, tell: Tell, state: sqlite3.Connection
+) -> None:
+    tell(webhook, 1)
+    tell(webhook, 5)
+    (row,) = state.execute("SELECT body FROM alerts").fetchall()
+    assert json.loads(row["body"])["last_seen"] == "2023-11-14T22:13:21.000Z"
