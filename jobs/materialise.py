@@ -255,24 +255,31 @@ class HostPipeline:
 
 
 class _Catalogue:
-    """Notes channels when a new one appears, and once a minute that they are still there."""
+    """Notes a channel with its first window, and once a minute those that had any since."""
 
     def __init__(self, host: str, tools: _Tools) -> None:
         self._host = host
         self._tools = tools
-        self._noted: Sequence[Channel] = ()
+        self._noted: frozenset[int] = frozenset()
         self._noted_ns = 0
+        self._seen: set[int] = set()
 
     def note(self, channels: Sequence[Channel], increment: Increment) -> None:
-        """Within the caller's transaction."""
+        """Within the caller's transaction. `channels` has what is gone, too: the windows say what is there."""
         span = increment.span
-        if not increment.samples.num_rows:
+        self._seen.update(pc.unique(increment.features.column("channel_id")).to_pylist())
+        due = span.end_ns - self._noted_ns >= SEEN_EVERY_NS
+        if self._seen <= self._noted and not due:
             return
-        if channels is self._noted and span.end_ns - self._noted_ns < SEEN_EVERY_NS:
+        there = [channel for channel in channels if channel.id in self._seen]
+        if not there:
             return
-        channels_seen(self._tools.connection, channels, span.start_ns, span.end_ns)
+        channels_seen(self._tools.connection, there, span.start_ns, span.end_ns)
         self._tools.lake.write_channels(channel_table(self._tools.connection, self._host))
-        self._noted, self._noted_ns = channels, span.end_ns
+        self._noted |= self._seen
+        if due:
+            self._noted, self._noted_ns = frozenset(self._seen), span.end_ns
+            self._seen.clear()
 
 
 def lake_end(lake: Lake, host: str) -> int:

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -12,10 +13,11 @@ import pytest
 from hostsight.clock import SECOND_NS
 from hostsight.errors import CorruptError, StorageError
 from hostsight.folders import DataFolder
-from hostsight.settings import DetectSettings, Duration, JobSettings, Settings
+from hostsight.settings import DetectSettings, Duration, JobSettings, Settings, SpoolSettings
 from hostsight.timerange import TimeRange
 from ingest.embedded import EmbeddedStore
 from ingest.lake import Lake
+from ingest.spool import SpoolWriter
 from jobs import materialise
 from jobs.materialise import Materialiser, lake_end
 from jobs.refit import run_refit
@@ -24,7 +26,7 @@ from jobs.runs import start_run
 from jobs.schedule import MATERIALISE
 from jobs.watermarks import position
 from models.episode_store import list_episodes
-from tests.unit.jobs.conftest import START_NS, Write
+from tests.unit.jobs.conftest import CHANNELS, START_NS, Write, channel
 
 ALL = TimeRange(0, 2**62)
 Make = Callable[..., Materialiser]
@@ -231,6 +233,44 @@ def test_channels_are_catalogued_with_when_they_were_seen(
     assert {("busy_percent", "host"), ("system_percent", "host"), ("user_percent", "cpu0")} <= seen
     assert {tuple(row)[2:] for row in rows} == {(at(0), at(3))}
     assert pq.read_table(data.lake / "channels" / "h1.parquet").num_rows == len(rows)
+
+
+def test_a_channel_that_is_gone_is_seen_no_longer(
+    write: Write, make: Make, state: sqlite3.Connection, data: DataFolder
+) -> None:
+    write(0, 60)
+    one = make()
+    one.run(at(60))
+    rest = SpoolWriter(data, SpoolSettings(), "h1")
+    rest.open(CHANNELS[:2])
+    for second in range(60, 200):
+        rest.append(at(second), 1.0, np.array([10.0, 5.0], np.float32))
+        rest.flush()
+    while one.run(at(200)):
+        pass
+    rest.close()
+
+    query = "SELECT metric, last_seen_ns FROM channels WHERE source <> 'derived'"
+    last = {row["metric"]: row["last_seen_ns"] for row in state.execute(query)}
+    assert last["user_percent"] <= at(120)
+    assert last["busy_percent"] == last["system_percent"] >= at(140)
+
+
+def test_a_new_channel_is_catalogued_with_its_first_window(
+    write: Write, make: Make, state: sqlite3.Connection, data: DataFolder
+) -> None:
+    write(0, 5)
+    one = make()
+    one.run(at(5))
+    wider = SpoolWriter(data, SpoolSettings(), "h1")
+    wider.open([*CHANNELS, channel("idle_percent")])
+    wider.append(at(5), 1.0, np.full(4, 10.0, np.float32))
+    wider.flush()
+    one.run(at(6))
+    wider.close()
+
+    query = "SELECT first_seen_ns FROM channels WHERE metric = 'idle_percent'"
+    assert state.execute(query).fetchone()[0] == at(5)
 
 
 def test_the_end_of_the_warm_up_asks_for_the_first_baseline_once(
