@@ -142,6 +142,32 @@ class InfluxClient:
             headers = {name.lower(): value for name, value in answer.headers.items()}
             return Answer(int(answer.status), headers, bytes(answer.data))
 
+    def stream(self, path: str, accept: str) -> Iterator[bytes]:
+        """The answer to a GET of `path`, in pieces."""
+        with _Mapped(self.settings, "query"):
+            rest: Any = self._client.api_client.rest_client
+            token = read_token(self.settings)
+            answer = rest.pool_manager.request(
+                "GET",
+                self.settings.url.rstrip("/") + path,
+                headers={"Accept": accept, "Accept-Encoding": "gzip" if self.compressed else "identity"}
+                | ({"Authorization": f"Token {token}"} if token else {}),
+                timeout=urllib3.Timeout(
+                    connect=float(self.settings.timeout), read=float(self.settings.export_timeout)
+                ),
+                preload_content=False,
+                redirect=False,
+            )
+            try:
+                if answer.status >= 300:
+                    error = ApiException(status=int(answer.status), reason=answer.reason)
+                    error.body = answer.read()
+                    raise error
+                yield from answer.stream(_BITS, decode_content=True)
+            finally:
+                answer.close()
+                answer.release_conn()
+
     def close(self) -> None:
         self._client.close()
 

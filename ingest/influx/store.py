@@ -13,7 +13,7 @@ from hostsight.settings import Settings
 from hostsight.timerange import TimeRange
 from ingest.influx.catalogue import read_channels
 from ingest.influx.client import InfluxClient
-from ingest.influx.export import Key, export
+from ingest.influx.export import Exporter, Key
 from ingest.influx.guess import guessed_channel
 from ingest.influx.hosts import first_stamp, read_progress
 from ingest.store import SAMPLES
@@ -38,6 +38,7 @@ class InfluxStore:
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._client = InfluxClient(settings.influx)
+        self._exporter = Exporter(self._client)
         self._lateness_ns = settings.influx.lateness.ns
         self._kept_ns = settings.retention.samples.ns
         self._clock = clock
@@ -81,7 +82,7 @@ class InfluxStore:
         silence = self._silent.get(host)
         if silence is not None and silence.contains(span):
             return SAMPLES.empty_table()
-        found = export(self._client, host, span)
+        found = self._exporter.export(host, span)
         channels = self._hosts.setdefault(host, _Channels(host))
         if channels.read_to_ns < span.end_ns:
             since_ns = max(channels.read_to_ns, span.start_ns // _HOUR_NS * _HOUR_NS)
