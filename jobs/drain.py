@@ -85,6 +85,7 @@ class _Loop:
             self._finish()
             self._report(now=True)
         finally:
+            self._drain.close()
             self._client.close()
 
     def _step(self) -> float:

@@ -87,6 +87,10 @@ class Backlog:
                 return batch
         return None
 
+    def following(self, batch: Batch, max_values: int) -> Batch | None:
+        """What follows `batch` in its own segment so far, about `max_values` of it. Raises StorageError."""
+        return self._read(batch.segment, batch.end_offset, max_values)
+
     def release(self, host: str, before_segment: int, before_ns: int) -> int:
         """Delete segments of `host` that lie before both and are not damaged; returns how many. Raises StorageError."""
         names = self._names(host)

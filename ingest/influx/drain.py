@@ -1,5 +1,7 @@
 """The drain: the spool, sent to InfluxDB in order, one request at a time, for ever.
 
+While a request is under way the next batch is read and formatted, so that the server need not wait for it.
+
 A batch is in InfluxDB before its position is committed, so a crash between the two sends it again: the same points, which
 the server writes over. Once a batch is in, a mark says so: `serve`, on whichever host, reads up to that and no further.
 """
@@ -7,7 +9,8 @@ the server writes over. Once a batch is in, a mark says so: `serve`, on whicheve
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import NamedTuple, Protocol
 
 from hostsight.channel import Channel
 from hostsight.clock import SECOND_NS, Clock
@@ -39,7 +42,7 @@ class Writer(Protocol):
 
 
 class Drain:
-    """Use it from one thread. `kept_from` tells up to where a host's spool is needed by nobody else on this machine."""
+    """Use it from one thread, then close it. `kept_from` tells up to where a host's spool is needed by nobody else on this machine."""
 
     def __init__(
         self,
@@ -55,6 +58,7 @@ class Drain:
         self._kept_from = kept_from
         self._backlog = Backlog(data.spool)
         self._rejected = Rejected(data, settings.rejected_max_bytes)
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="influx")
         self._hosts: dict[str, _Host] = {}
         self._refusals: dict[str, str] = {}
 
@@ -70,15 +74,18 @@ class Drain:
         sent = False
         for name in self._backlog.hosts():
             host = self._host(name)
-            batch = self._backlog.next(host.position, self._settings.request_values)
+            batch = host.take_ahead() or self._backlog.next(host.position, self._settings.request_values)
             if batch is not None:
                 self._announce(client, host, batch)
-                self._send(client, host, batch)
+                self._send(client, host, batch, ahead=True)
                 self._release(host)
             if batch is None or self._clock.monotonic_ns() - host.marked_at_ns >= MARK_NS:
                 sent = self._mark(client, host) or sent
             sent = batch is not None or sent
         return sent
+
+    def close(self) -> None:
+        self._writer.shutdown()
 
     def hosts(self) -> tuple[HostDrain, ...]:
         return tuple(
@@ -102,10 +109,17 @@ class Drain:
             self._hosts[name] = _Host(position)
         return self._hosts[name]
 
-    def _send(self, client: Writer, host: _Host, batch: Batch) -> None:
+    def _send(self, client: Writer, host: _Host, batch: Batch, *, ahead: bool = False) -> None:
+        """`ahead`: make the next batch ready while the server works on this one."""
         lines = host.lines(batch)
+        writing = self._writer.submit(client.write, lines.text)
         try:
-            client.write(lines.text)
+            if ahead:
+                host.prepare(self._backlog.following(batch, self._settings.request_values), batch.end_offset)
+        finally:
+            wait([writing])
+        try:
+            writing.result()
         except RefusedError as error:
             if len(batch.frames) > 1:
                 for half in batch.halves():
@@ -170,6 +184,12 @@ class Drain:
             self._refusals["release"] = str(error)
 
 
+class _Ahead(NamedTuple):
+    batch: Batch
+    start_offset: int
+    lines: Lines
+
+
 class _Host:
     """What the drain remembers of one host between two steps."""
 
@@ -180,8 +200,22 @@ class _Host:
         self.marked_at_ns = 0
         self.released = 0
         self._format: tuple[tuple[Channel, ...], LineFormat] | None = None
+        self._ahead: _Ahead | None = None
+
+    def prepare(self, batch: Batch | None, start_offset: int) -> None:
+        """Keep `batch`, which follows byte `start_offset`, with its lines."""
+        self._ahead = None if batch is None else _Ahead(batch, start_offset, self.lines(batch))
+
+    def take_ahead(self) -> Batch | None:
+        """The batch that was made ready, where it is the one that follows the position."""
+        ahead = self._ahead
+        if ahead is None or ahead.batch.segment.number != self.position.segment:
+            return None
+        return ahead.batch if ahead.start_offset == self.position.byte_offset else None
 
     def lines(self, batch: Batch) -> Lines:
+        if self._ahead is not None and self._ahead.batch is batch:
+            return self._ahead.lines
         if self._format is None or self._format[0] is not batch.channels:
             self._format = batch.channels, LineFormat(batch.segment.host, batch.channels)
         return self._format[1].format(batch.joined())

@@ -137,6 +137,26 @@ def test_a_server_that_is_away_gets_the_same_batch_again(
     assert len(server.samples) == 30
 
 
+def test_a_failure_in_the_middle_of_a_backlog_changes_neither_order_nor_number(
+    data: DataFolder, state: sqlite3.Connection, server: FakeServer
+) -> None:
+    spool = writer(data)
+    for at in range(0, 130):
+        second(spool, at)
+    one = make(data, state)
+    for step in range(40):
+        server.away = step % 3 == 1
+        if server.away:
+            with pytest.raises(StoreUnavailableError):
+                one.step(server)
+        else:
+            one.step(server)
+    drain(one, server)
+    assert len(server.samples) == 130 * 30
+    assert stamps(server) == sorted(stamps(server))
+    assert one.hosts()[0].sent_values == 130 * 30
+
+
 def test_a_refused_second_is_set_aside_and_the_others_of_its_request_are_sent(
     data: DataFolder, state: sqlite3.Connection, server: FakeServer
 ) -> None:
