@@ -26,13 +26,14 @@ def compact_lake(data: DataFolder, clock: Clock) -> None:
 
 
 def retain_lake(settings: RetentionSettings, data: DataFolder, clock: Clock) -> None:
-    """Items are what was deleted: files, episodes and records of runs."""
+    """Items are what was deleted: files, episodes, channels without telemetry and records of runs."""
 
     def body(connection: sqlite3.Connection) -> int:
         report = retain(Lake(data), settings, clock.wall_ns())
         return (
             report.deleted
             + prune_episodes(connection, report.now_ns - settings.scores.ns)
+            + prune_channels(connection, report.now_ns - _longest_ns(settings))
             + prune_runs(connection, report.now_ns - RUNS_KEPT_NS)
         )
 
@@ -46,3 +47,13 @@ def prune_episodes(connection: sqlite3.Connection, before_ns: int) -> int:
         "DELETE FROM episodes WHERE state = 'closed' AND last_seen_ns < ?", (before_ns,)
     )
     return cursor.rowcount
+
+
+def prune_channels(connection: sqlite3.Connection, before_ns: int) -> int:
+    """Delete channels last seen before `before_ns`: containers and their interfaces come and go for ever."""
+    return connection.execute("DELETE FROM channels WHERE last_seen_ns < ?", (before_ns,)).rowcount
+
+
+def _longest_ns(settings: RetentionSettings) -> int:
+    """How long anything of a channel is kept."""
+    return max(settings.samples.ns, settings.features.ns, settings.scores.ns)

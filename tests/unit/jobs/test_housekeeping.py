@@ -6,11 +6,13 @@ import pyarrow as pa
 
 from hostsight.clock import SECOND_NS, FakeClock
 from hostsight.folders import DataFolder
-from hostsight.settings import RetentionSettings
+from hostsight.settings import Duration, RetentionSettings
 from hostsight.timerange import TimeRange
 from ingest.lake import Lake
 from ingest.store import SAMPLES
+from jobs.catalogue import channels_seen
 from jobs.housekeeping import retain_lake
+from tests.unit.jobs.conftest import channel
 
 YEAR = 365 * 86_400
 
@@ -42,6 +44,20 @@ def test_old_closed_episodes_go(data: DataFolder, state: sqlite3.Connection, clo
     retain_lake(RetentionSettings(), data, clock)
 
     assert episodes(state) == [2]
+
+
+def test_channels_go_with_the_last_of_their_telemetry(
+    data: DataFolder, state: sqlite3.Connection, clock: FakeClock
+) -> None:
+    sample(data, clock.wall_ns())
+    settings = RetentionSettings(samples=Duration(3600), features=Duration(7200), scores=Duration(7200))
+    for metric, hours in (("busy_percent", 1.5), ("idle_percent", 4)):
+        seen_ns = clock.wall_ns() - round(hours * 3600) * SECOND_NS
+        channels_seen(state, [channel(metric)], seen_ns, seen_ns)
+
+    retain_lake(settings, data, clock)
+
+    assert [row["metric"] for row in state.execute("SELECT metric FROM channels")] == ["busy_percent"]
 
 
 def test_a_clock_set_far_forward_deletes_no_episode(
