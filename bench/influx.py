@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import gzip
 import http.client
-import json
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -38,7 +37,7 @@ from hostsight.settings import InfluxSettings, Settings
 from hostsight.timerange import TimeRange
 from ingest.influx.client import InfluxClient, read_token
 from ingest.influx.drain import Drain
-from ingest.influx.export import export, queries
+from ingest.influx.export import Exporter, queries, questions
 from ingest.influx.position import Positions, target
 from ingest.lake import Lake
 from ingest.spool import SpoolWriter
@@ -50,8 +49,9 @@ WARM_REQUESTS = 2
 EXPORT_SECONDS = 60
 """How much is exported at once: what a job takes."""
 
-PEER_SECONDS = 20
-"""How much of the telemetry the server's own client gets: it is slower by far."""
+PEER_TICKS = 40
+PEER_SECONDS = 10
+"""How much of each turn the server's own client gets: it is slower by far."""
 
 BUDGETS = {
     "write_ratio_to_ceiling": (0.7, "least"),
@@ -101,11 +101,8 @@ def bench_influx(settings: Settings, *, channels: int, seconds: int, url: str | 
         ours, bare, peer = (stack.enter_context(new_bucket(server)) for _ in range(3))
         known = server_channels(channels)
         fill_spool(data.create(), settings, known, seconds)
-        writing = _write(data, ours, bare)
-        points = min(PEER_SECONDS, seconds)
-        writing |= _beside("write", "client", writing, _client_writes(peer, known, points))
+        writing = _write(data, ours, bare, _ClientWriter(peer, known))
         reading = _export(data, ours, seconds)
-        reading |= _beside("export", "client", reading, _client_reads(ours, points))
     chosen = {
         "channels": channels,
         "seconds": seconds,
@@ -140,13 +137,17 @@ class _Recorder:
         self._client.write(lines)
 
 
-def _write(data: DataFolder, ours: InfluxSettings, bare: InfluxSettings) -> dict[str, object]:
-    """Drain the spool; each batch is followed by the same lines from the bare client into a bucket of its own."""
-    mine, ceiling, memory = Tally(), Tally(), list[int]()
+def _write(
+    data: DataFolder, ours: InfluxSettings, bare: InfluxSettings, client_writer: _ClientWriter
+) -> dict[str, object]:
+    """Drain the spool; each batch is followed by the same lines from the bare client, and by some of the server's own
+    client, into buckets of their own."""
+    mine, ceiling, peer, memory = Tally(), Tally(), Tally(), list[int]()
     with ExitStack() as stack:
         client = stack.enter_context(InfluxClient(ours))
         http = stack.enter_context(closing(_Http(bare)))
         state = stack.enter_context(closing(open_state(data.state_db)))
+        theirs = stack.enter_context(closing(client_writer))
         drain = Drain(ours, data, Positions(state, target(ours)), SystemClock(), lambda _: 0)
         for number in count():
             recorder = _Recorder(client)
@@ -156,14 +157,16 @@ def _write(data: DataFolder, ours: InfluxSettings, bare: InfluxSettings) -> dict
             body = http.packed(recorder.body)
             posted = timed(partial(http.post, "write", body, step.values))
             memory.append(psutil.Process().memory_info().rss)
+            turn = timed(theirs.turn)
             if number >= WARM_REQUESTS:
-                mine, ceiling = mine + step, ceiling + posted
+                mine, ceiling, peer = mine + step, ceiling + posted, peer + turn
     return {
         "write_values": mine.values,
         "write_values_per_s": mine.rate,
         "write_ceiling_values_per_s": ceiling.rate,
         "write_ratio_to_ceiling": mine.rate / ceiling.rate,
         "write_cpu_us_per_value": 1e6 * mine.cpu_seconds / mine.values,
+        **_beside("write", mine, peer),
         "write_rss_growth_bytes": max(memory) - memory[min(WARM_REQUESTS, len(memory) - 1)],
     }
 
@@ -194,47 +197,66 @@ class _Http:
     def packed(self, body: bytes) -> bytes:
         return gzip.compress(body, 1) if self._compressed else body
 
-    def post(self, what: str, body: bytes, values: int = 0) -> int:
-        """`values`, once the whole answer is here. Raises HostsightError where it is a failure."""
-        headers = dict(self._headers)
-        if what == "query":
-            headers |= {
-                "Content-Type": "application/json",
-                "Accept-Encoding": "gzip" if self._compressed else "identity",
-            }
-        elif self._compressed:
-            headers["Content-Encoding"] = "gzip"
-        self._connection.request("POST", f"/api/v2/{what}?{self._query}", body, headers)
+    def post(self, what: str, body: bytes, values: int) -> int:
+        """`values`, once it is done. Raises HostsightError where it fails."""
+        headers = {"Content-Encoding": "gzip"} if self._compressed else {}
+        self.ask("POST", f"/api/v2/{what}?{self._query}", body, headers)
+        return values
+
+    def ask(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Reads the whole answer. Raises HostsightError where it is a failure."""
+        accepted = {"Accept-Encoding": "gzip" if self._compressed else "identity"}
+        self._connection.request(method, path, body, {**self._headers, **accepted, **(headers or {})})
         answer = self._connection.getresponse()
         while answer.read(1 << 16):
             pass
         if answer.status >= 300:
-            raise HostsightError(
-                f"InfluxDB answers {answer.status} to a {what} of the bare client; see its log"
-            )
-        return values
+            raise HostsightError(f"InfluxDB answers {answer.status} to the bare client; see its log")
 
     def close(self) -> None:
         self._connection.close()
 
 
 def _export(data: DataFolder, ours: InfluxSettings, seconds: int) -> dict[str, object]:
-    """Export a minute at a time into Parquet; each is followed by a bare download of the same answers."""
-    mine, download = Tally(), Tally()
-    lake = Lake(data)
-    with InfluxClient(ours) as client, closing(_Http(ours)) as http:
+    """Export a minute at a time into Parquet; each is followed by a bare download of the same answer, and by
+    `query_data_frame` over a part of it. The first is not measured: by it the exporter finds out what it can trust."""
+    mine, download, peer = Tally(), Tally(), Tally()
+    lake, absent = Lake(data), find_spec("pandas") is None
+    with ExitStack() as stack:
+        exporter = Exporter(stack.enter_context(InfluxClient(ours)))
+        http = stack.enter_context(closing(_Http(ours)))
+        theirs = stack.enter_context(_their_client(ours))
         for number, span in enumerate(_minutes(seconds)):
-            exported = timed(partial(_into_lake, client, lake, span))
+            exported = timed(partial(_into_lake, exporter, lake, span))
             downloaded = timed(partial(_download, http, ours.bucket, span, exported.values))
-            if number or seconds <= EXPORT_SECONDS:
+            if number:
                 mine, download = mine + exported, download + downloaded
+                peer += Tally() if absent else timed(partial(_frames, theirs, ours.bucket, span))
     return {
         "export_values": mine.values,
         "export_values_per_s": mine.rate,
         "export_download_values_per_s": download.rate,
         "export_ratio_to_download": mine.rate / download.rate,
         "export_cpu_us_per_value": 1e6 * mine.cpu_seconds / mine.values,
+        **_beside("export", mine, peer),
+        **(
+            {"export_client_absent": "query_data_frame needs pandas, which is not installed"}
+            if absent
+            else {}
+        ),
     }
+
+
+def _frames(client: Any, bucket: str, span: TimeRange) -> int:
+    """What the client makes of the first seconds of `span`, pivoted as its manual has it."""
+    part = TimeRange(span.start_ns, min(span.end_ns, span.start_ns + PEER_SECONDS * SECOND_NS))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = client.query_api().query_data_frame(next(iter(queries(bucket, HOST, part))))
+    frames = found if isinstance(found, list) else [found]
+    return sum(int(frame.select_dtypes("float").notna().sum().sum()) for frame in frames)
 
 
 def _minutes(seconds: int) -> Iterator[TimeRange]:
@@ -246,34 +268,40 @@ def _span(start: int, end: int) -> TimeRange:
     return TimeRange(START_NS + start * SECOND_NS, START_NS + end * SECOND_NS)
 
 
-def _into_lake(client: InfluxClient, lake: Lake, span: TimeRange) -> int:
-    table = export(client, HOST, span).samples
+def _into_lake(exporter: Exporter, lake: Lake, span: TimeRange) -> int:
+    table = exporter.export(HOST, span).samples
     lake.write("samples", HOST, span, table)
     return int(table.num_rows)
 
 
 def _download(http: _Http, bucket: str, span: TimeRange, values: int) -> int:
-    dialect = {"header": True, "annotations": [], "delimiter": ",", "commentPrefix": "#"}
-    for flux in queries(bucket, HOST, span):
-        http.post("query", json.dumps({"query": flux, "dialect": dialect}).encode())
+    for path in questions(bucket, HOST, span):
+        http.ask("GET", path, headers={"Accept": "application/csv"})
     return values
 
 
-def _client_writes(settings: InfluxSettings, known: Sequence[Channel], seconds: int) -> Tally:
-    """The client's batching writer from points, flushed at the end."""
-    client = _their_client(settings)
-    rng, ticks = np.random.default_rng(0), seconds * SECOND_NS // TICK_NS
-    values = rng.lognormal(5, 3, (ticks, len(known))).astype(np.float32).tolist()
+class _ClientWriter:
+    """The client's batching writer from points; a turn is so many ticks, and ends when they are flushed."""
 
-    def work() -> int:
+    def __init__(self, settings: InfluxSettings, known: Sequence[Channel]) -> None:
+        self._client = _their_client(settings)
+        self._bucket = settings.bucket
+        self._known = known
+        self._ticks = 0
+        self._rng = np.random.default_rng(0)
+
+    def turn(self) -> int:
+        rows = self._rng.lognormal(5, 3, (PEER_TICKS, len(self._known))).astype(np.float32).tolist()
         options = influxdb_client.WriteOptions(batch_size=1000, flush_interval=1000)
-        with client.write_api(write_options=options) as writer:
-            for number, row in enumerate(values):
-                writer.write(settings.bucket, record=_points(known, row, START_NS + number * TICK_NS))
-        return ticks * len(known)
+        with self._client.write_api(write_options=options) as writer:
+            for row in rows:
+                ts_ns = START_NS + self._ticks * TICK_NS
+                writer.write(self._bucket, record=_points(self._known, row, ts_ns))
+                self._ticks += 1
+        return PEER_TICKS * len(self._known)
 
-    with client:
-        return timed(work)
+    def close(self) -> None:
+        self._client.close()
 
 
 def _points(known: Sequence[Channel], row: Sequence[float], ts_ns: int) -> list[influxdb_client.Point]:
@@ -288,23 +316,6 @@ def _points(known: Sequence[Channel], row: Sequence[float], ts_ns: int) -> list[
     return list(points.values())
 
 
-def _client_reads(settings: InfluxSettings, seconds: int) -> Tally | str:
-    """The client's `query_data_frame` over the same query; a sentence where that cannot be measured."""
-    if find_spec("pandas") is None:
-        return "query_data_frame needs pandas, which is not installed"
-    client = _their_client(settings)
-    flux = next(iter(queries(settings.bucket, HOST, _span(0, seconds))))
-
-    def work() -> int:
-        found = client.query_api().query_data_frame(flux)
-        frames = found if isinstance(found, list) else [found]
-        return sum(int(frame.select_dtypes("number").notna().sum().sum()) - len(frame) for frame in frames)
-
-    with client, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return timed(work)
-
-
 def _their_client(settings: InfluxSettings) -> Any:
     return influxdb_client.InfluxDBClient(
         url=settings.url, token=read_token(settings), org=settings.org, timeout=120_000,
@@ -312,11 +323,10 @@ def _their_client(settings: InfluxSettings) -> Any:
     )  # fmt: skip
 
 
-def _beside(what: str, peer: str, ours: dict[str, object], theirs: Tally | str) -> dict[str, object]:
-    if isinstance(theirs, str):
-        return {f"{what}_{peer}_absent": theirs}
-    rate = float(str(ours[f"{what}_values_per_s"]))
-    return {f"{what}_{peer}_values_per_s": theirs.rate, f"{what}_ratio_to_{peer}": rate / theirs.rate}
+def _beside(what: str, ours: Tally, theirs: Tally) -> dict[str, float]:
+    if not theirs.values:
+        return {}
+    return {f"{what}_client_values_per_s": theirs.rate, f"{what}_ratio_to_client": ours.rate / theirs.rate}
 
 
 def budgets(results: dict[str, object]) -> dict[str, object]:
