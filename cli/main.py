@@ -15,6 +15,7 @@ from cli.errors import explain, explainable
 from cli.lazy import Entry, LazyGroup
 from cli.options import data_option
 from cli.output import safe
+from cli.streams import prepare_streams
 
 INTERRUPTED = 130
 
@@ -105,16 +106,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _tolerate_any_text() -> None:
-    """A device name that the terminal's encoding lacks is shown escaped instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-
-
 def run() -> None:
     os.umask(0o077)  # telemetry tells what a machine does: files are 0600, folders 0700
-    _tolerate_any_text()
+    prepare_streams()
     code = main()
     try:
         sys.stdout.flush()

@@ -47,6 +47,10 @@ class Group(click.Group):
     command_class = Command
 
 
+EPISODE = click.IntRange(min=1, max=2**63 - 1)
+"""Number of an episode: what the state database can hold."""
+
+
 def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")(function)
 
