@@ -46,7 +46,8 @@ class EmbeddedStore:
         self._names: list[SegmentName] = []
         self._readers: OrderedDict[SegmentName, SegmentReader] = OrderedDict()
         self._complete: set[SegmentName] = set()
-        self._channels: dict[str, dict[int, Channel]] = {}
+        self._layouts: dict[SegmentName, tuple[Channel, ...]] = {}
+        self._channels: dict[str, tuple[Channel, ...]] = {}
         self._problems: dict[SegmentName, str] = {}
 
     @property
@@ -71,9 +72,14 @@ class EmbeddedStore:
         return None
 
     def channels(self, host: str) -> Sequence[Channel]:
-        if host not in self._channels:
+        """Those of the segments met so far that were still there at the last listing."""
+        if not any(name.host == host for name in self._layouts):
             self.span(host)
-        return tuple(self._channels.get(host, {}).values())
+        if host not in self._channels:
+            different = {id(layout): layout for name, layout in self._layouts.items() if name.host == host}
+            by_id = {channel.id: channel for layout in different.values() for channel in layout}
+            self._channels[host] = tuple(by_id.values())
+        return self._channels[host]
 
     def export(self, host: str, span: TimeRange) -> pa.Table:
         layouts: dict[tuple[int, ...], list[Ticks]] = {}
@@ -129,6 +135,9 @@ class EmbeddedStore:
             del self._readers[name]
         for name in self._problems.keys() - present:
             del self._problems[name]
+        for name in self._layouts.keys() - present:
+            del self._layouts[name]
+            self._channels.pop(name.host, None)
         self._complete &= present
 
     def _overlapping(self, host: str, span: TimeRange) -> Iterator[tuple[SegmentName, SegmentReader]]:
@@ -158,9 +167,10 @@ class EmbeddedStore:
         return reader
 
     def _note(self, name: SegmentName, reader: SegmentReader) -> None:
-        if reader.channels:
-            known = self._channels.setdefault(name.host, {})
-            known.update((channel.id, channel) for channel in reader.channels)
+        if reader.channels and name not in self._layouts:
+            before = next(reversed(self._layouts.values()), ())
+            self._layouts[name] = before if before == reader.channels else reader.channels
+            self._channels.pop(name.host, None)
         if reader.problem is not None:
             self._problems[name] = reader.problem
         elif reader.damaged:

@@ -135,6 +135,23 @@ def test_channels_of_two_layouts_come_in_one_table(data: DataFolder, store: Embe
     assert set(store.channels(HOST)) == set(channels(5))
 
 
+def test_channels_are_forgotten_with_the_last_segment_that_has_them(
+    data: DataFolder, store: EmbeddedStore
+) -> None:
+    spool = writer(data)
+    spool.open(channels(5))
+    second(spool, 0, count=5)
+    assert store.channels(HOST) == channels(5)
+    spool.open(channels(3))
+    for at in range(60, 960, 60):
+        second(spool, at)
+        store.span(HOST)
+    assert store.channels(HOST) == channels(5)
+    assert store.release(HOST, span(0, 900).end_ns)
+    assert store.span(HOST) is not None
+    assert store.channels(HOST) == channels(3)
+
+
 def test_hosts_are_kept_apart(data: DataFolder, store: EmbeddedStore) -> None:
     second(writer(data, host="b"), 0)
     second(writer(data, host="a/1"), 5)
