@@ -157,6 +157,9 @@ SELECT nextval('x')
 SELECT sleep_ms(1)
 SELECT write_log('x')
 WITH "/etc/passwd" AS (SELECT 1) SELECT * FROM '/etc/group'
+WITH duckdb_logs AS (SELECT 1) SELECT * FROM duckdb_logs
+SELECT * FROM (WITH pg_settings AS (SELECT 1) SELECT 1), pg_settings
+WITH SQLite_Master AS (SELECT 1) SELECT * FROM main.sqlite_master
 """.strip().splitlines()
 COUNTS = [
     "SELECT 1; SELECT 2",
@@ -195,3 +198,14 @@ def test_what_an_explain_runs_is_what_was_checked(connection: duckdb.DuckDBPyCon
     assert check(connection, "/* a */ explain\tanalyze  SELECT 1", view_names()).split() == [
         "EXPLAIN", "analyze", "SELECT", "1",
     ]  # fmt: skip
+
+
+def test_no_view_of_the_engine_can_pass_for_a_name_given_by_with(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    query = "SELECT view_name FROM duckdb_views() WHERE internal AND schema_name <> 'information_schema'"
+    names = [name for (name,) in connection.sql(query).fetchall()]
+    assert len(names) > 20
+    for name in names:
+        with pytest.raises(UsageError, match=f"no view '{name}'"):
+            check(connection, f"SELECT * FROM (WITH {name} AS (SELECT 1) SELECT 1), {name}", view_names())
