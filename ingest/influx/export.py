@@ -197,33 +197,43 @@ def _samples(columns: list[_Column], ticks: list[_Column]) -> pa.Table:
     ts = np.concatenate([column.ts for column in columns])
     ids = np.repeat([column.channel_id for column in columns], [len(column.ts) for column in columns])
     values = np.concatenate([column.values for column in columns])
+    dt = _lengths(columns, ticks)
     if np.any((np.diff(ts) <= 0) & (np.diff(ids) == 0)):
         order = np.lexsort((ts, ids))
-        ts, ids, values = ts[order], ids[order], values[order]
-        first = np.append(True, (np.diff(ts) != 0) | (np.diff(ids) != 0))
-        ts, ids, values = ts[first], ids[first], values[first]
+        first = order[np.append(True, (np.diff(ts[order]) != 0) | (np.diff(ids[order]) != 0))]
+        ts, ids, values, dt = ts[first], ids[first], values[first], dt[first]
     return pa.table(
         [
             pa.array(ts).view(pa.timestamp("ns")),
             pa.array(ids, pa.int64()),
             pa.array(values),
-            pa.array(_lengths(ts, ticks)),
+            pa.array(np.where(np.isnan(dt), _usual_distance(ts), dt) if np.isnan(dt).any() else dt),
         ],
         schema=SAMPLES,
     )
 
 
-def _lengths(ts: NDArray[np.int64], ticks: list[_Column]) -> NDArray[np.float32]:
-    """The length of the tick of each time stamp; where the store has none, the usual distance between two."""
+def _lengths(columns: list[_Column], ticks: list[_Column]) -> NDArray[np.float32]:
+    """The length of the tick of each sample, NaN where the store has none. Columns of a device share their times, and
+    each of these is looked up once."""
     known = np.concatenate([np.empty(0, np.int64), *(column.ts for column in ticks)])
     lengths = np.concatenate([np.empty(0, np.float32), *(column.values for column in ticks)])
     order = np.argsort(known, kind="stable")
     known, lengths = known[order], lengths[order]
-    usual = _usual_distance(ts)
+    of: dict[int, NDArray[np.float32]] = {}
+    for column in columns:
+        if id(column.ts) not in of:
+            of[id(column.ts)] = _looked_up(column.ts, known, lengths)
+    return np.concatenate([of[id(column.ts)] for column in columns])
+
+
+def _looked_up(
+    ts: NDArray[np.int64], known: NDArray[np.int64], lengths: NDArray[np.float32]
+) -> NDArray[np.float32]:
     if not len(known):
-        return np.full(len(ts), usual, np.float32)
+        return np.full(len(ts), np.nan, np.float32)
     at = np.minimum(np.searchsorted(known, ts), len(known) - 1)
-    return np.where(known[at] == ts, lengths[at], usual).astype(np.float32)
+    return np.where(known[at] == ts, lengths[at], np.float32(np.nan))
 
 
 def _usual_distance(ts: NDArray[np.int64]) -> np.float32:
