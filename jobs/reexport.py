@@ -98,7 +98,7 @@ class Reexporter:
         changed = changes(merged, held)
         if changed:
             self._lake.write("samples", host, whole, merged)
-            self._note_channels(host, part)
+            self._note_channels(host, part, arrived)
             self._write_features(host, whole, merged)
         return changed
 
@@ -118,9 +118,12 @@ class Reexporter:
             builder.close()
         self._lake.write("features", host, whole, features)
 
-    def _note_channels(self, host: str, part: TimeRange) -> None:
+    def _note_channels(self, host: str, part: TimeRange, arrived: pa.Table) -> None:
+        """That those of `arrived` were there in `part`; the store knows others, of other times."""
+        there = set(pc.unique(arrived["channel_id"]).to_pylist())
+        channels = [channel for channel in self._store.channels(host) if channel.id in there]
         with transaction(self._connection):
-            channels_seen(self._connection, self._store.channels(host), part.start_ns, part.end_ns)
+            channels_seen(self._connection, channels, part.start_ns, part.end_ns)
         self._lake.write_channels(channel_table(self._connection, host))
 
 
