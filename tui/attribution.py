@@ -18,7 +18,9 @@ from tui.source import Attribution
 from tui.spark import bar
 from tui.text import fit
 
-SHARE, QUANTITY, BAR = 14, 15, 8
+SHARE, BAR = 14, 8
+NARROW, WIDE = 16, 22
+"""Width of a value with a blank before it: `1.26k requests/s`, and the longest unit where there is room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +85,9 @@ class AttributionTree(RowList[Node]):
         return row.path
 
     def heading(self, width: int) -> Content | None:
-        words = fit("explained by", _name_width(width - 2)) + fit("share", SHARE)
-        return Content(
-            "  " + words + fit("expected", QUANTITY, right=True) + fit("actual", QUANTITY, right=True)
-        )
+        inside = width - 2
+        words = fit("explained by", _name_width(inside)) + fit("share", SHARE)
+        return Content("  " + words + _column("expected", inside) + _column("actual", inside))
 
     def line(self, row: Node, width: int) -> Content:
         depth = len(row.path) - 1
@@ -96,7 +97,7 @@ class AttributionTree(RowList[Node]):
         name = fit("  " * depth + fold + arrow + word, _name_width(width))
         share = f"{bar(row.share, BAR)} {_percent(row.share)} %"
         return Content.assemble(
-            (name, "" if row.leaf else "bold"), (fit(share, SHARE), "$text-accent"), *_values(row)
+            (name, "" if row.leaf else "bold"), (fit(share, SHARE), "$text-accent"), *_values(row, width)
         )  # fmt: skip
 
     def action_choose(self) -> None:
@@ -121,14 +122,23 @@ def _percent(share: float) -> str:
 
 
 def _name_width(width: int) -> int:
-    return max(12, min(60, width - SHARE - 2 * QUANTITY))
+    return max(12, min(60, width - SHARE - 2 * _value_width(width)))
 
 
-def _values(node: Node) -> list[str | tuple[str, str]]:
+def _value_width(width: int) -> int:
+    return WIDE if width >= 100 else NARROW
+
+
+def _column(text: str, width: int) -> str:
+    """A value's text, to the right of its column and apart from what stands before it."""
+    return " " + fit(text, _value_width(width) - 1, right=True)
+
+
+def _values(node: Node, width: int) -> list[str | tuple[str, str]]:
     if not node.leaf:
         return []
     channel = node.channel
     return [
-        (fit(quantity(channel.expected, channel.unit), QUANTITY, right=True), MUTED),
-        (fit(quantity(channel.actual, channel.unit), QUANTITY, right=True), "bold"),
+        (_column(quantity(channel.expected, channel.unit), width), MUTED),
+        (_column(quantity(channel.actual, channel.unit), width), "bold"),
     ]

@@ -86,7 +86,8 @@ class Episode(Struct, frozen=True):
 
     @property
     def end_ns(self) -> int:
-        return self.last_seen_ns if self.closed_ns is None else self.closed_ns
+        """When it was last out of the ordinary; it is closed only after a while in which it was not."""
+        return self.last_seen_ns
 
 
 class Attribution(Struct, frozen=True):

@@ -51,7 +51,7 @@ def _show(detail: EpisodeDetail) -> None:
     from hostsight.clock import iso
 
     episode = detail.episode
-    ended = f"to {iso(episode.closed_ns)}" if episode.closed_ns else "and still open"
+    ended = f"to {iso(episode.last_seen_ns)}" if episode.closed_ns else "and still open"
     click.echo(f"episode {episode.id} on {safe(episode.host)}: {safe(episode.summary)}\n")
     click.echo(f"{episode.severity}, confidence {percent(episode.confidence)}")
     click.echo(f"from {iso(episode.opened_ns)} {ended}")

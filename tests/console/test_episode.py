@@ -9,8 +9,9 @@ from hostsight.clock import SECOND_NS
 from tests.console.fake import DETAIL, EPISODE, NOW, FakeSource
 from tests.console.screen import LARGE, SMALL, console, shown, text, until
 from tui.app import Console
-from tui.attribution import AttributionTree
+from tui.attribution import AttributionTree, nodes
 from tui.episode import around
+from tui.source import Attribution
 
 
 def opened(source: FakeSource | None = None) -> Console:
@@ -31,6 +32,22 @@ async def test_summary_course_attribution_and_detectors_fit(size: tuple[int, int
         assert "mahalanobis       ▲ votes   tail 1 in 1,000,000     alarm at 1 %" in screen
         assert "silent  tail 2 %" in screen
         assert "━" in screen
+
+
+@pytest.mark.parametrize("width", [78, 158])
+def test_values_of_long_units_stand_apart(width: int) -> None:
+    row = Attribution("storage", "vda", "flushes_per_s", 0.001, 11.4, 84.3, "requests/s", "high")
+    leaf = nodes([row], frozenset())[-1]
+    line = AttributionTree().line(leaf, width)
+    assert line.cell_length <= width
+    assert line.plain.split()[-5:] == ["%", "11.4", "requests/s", "84.3", "requests/s"]
+
+
+async def test_a_closed_episode_lasts_until_it_was_last_seen() -> None:
+    episode = replace(EPISODE, last_seen_ns=EPISODE.opened_ns + 56 * SECOND_NS, closed_ns=NOW)
+    app = opened(FakeSource(detail=replace(DETAIL, episode=episode)))
+    async with app.run_test(size=SMALL) as pilot:
+        await shown(pilot, " UTC for 56 s")
 
 
 async def test_the_course_is_that_of_the_metric_under_the_cursor() -> None:
@@ -81,7 +98,12 @@ async def test_copying_gives_plain_text() -> None:
 
 
 def test_a_short_episode_is_shown_with_a_minute_before_it() -> None:
-    closed = replace(EPISODE, opened_ns=NOW - 600 * SECOND_NS, closed_ns=NOW - 590 * SECOND_NS)
+    closed = replace(
+        EPISODE,
+        opened_ns=NOW - 600 * SECOND_NS,
+        last_seen_ns=NOW - 590 * SECOND_NS,
+        closed_ns=NOW - 560 * SECOND_NS,
+    )
     span = around(closed, NOW)
     assert span.start_ns == NOW - 660 * SECOND_NS
     assert span.end_ns == NOW - 560 * SECOND_NS

@@ -132,7 +132,7 @@ def test_explain_for_a_person(folder: DataFolder, capsys: pytest.CaptureFixture[
     assert "75 %" in text
     assert "97 %" in text
     assert "unknown" in text
-    assert "from 2023-11-14T22:13:20.000Z to 2023-11-14T22:15:30.000Z" in text
+    assert "from 2023-11-14T22:13:20.000Z to 2023-11-14T22:15:00.000Z" in text
 
 
 def test_an_unknown_episode_names_the_way_to_those_there_are(
