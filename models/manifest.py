@@ -15,6 +15,8 @@ from models.baseline import Baseline
 FORMAT = 1
 ARRAYS = "arrays.npz"
 MANIFEST = "manifest.json"
+REPORT = "report.json"
+"""What came of the refit that made the model; only where one did."""
 
 
 class ManifestChannel(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from models.frames import block_from_features, concatenate, select_rows
 from models.history import History
 from models.layout import layout_for
 from models.protocol import WindowBlock
+from models.report import RefitReport, with_drift
 from models.store import ModelStore
 
 FeatureReader = Callable[[TimeRange], pa.Table]
@@ -99,9 +100,9 @@ def refit(store: ModelStore, host: str, training: Training, learner: Learner, re
 
     Raises ModelError where there is too little to learn from.
     """
-    block = training.block
-    flagged, live_flagged = _compare(block, _usable_live(store, host), learner)
-    promoted = live_flagged is None or flagged <= live_flagged + _WORSE_BY
+    block, live = training.block, _usable_live(store, host)
+    report = _compared(training, live, store.live(host), learner)
+    promoted = report.live_flagged is None or report.flagged <= report.live_flagged + _WORSE_BY
     baseline = learner.fit(block)
     name = store.save(
         host,
@@ -109,6 +110,7 @@ def refit(store: ModelStore, host: str, training: Training, learner: Learner, re
         trained=training.span,
         reason=reason,
         state="live" if promoted else "rejected",
+        report=report if live is None else with_drift(report, live, baseline),
     )
     store.forget(_KEPT_MODELS)
     return Refit(
@@ -116,8 +118,8 @@ def refit(store: ModelStore, host: str, training: Training, learner: Learner, re
         promoted=promoted,
         windows=len(block.ends),
         quarantined=training.quarantined,
-        flagged=flagged,
-        live_flagged=live_flagged,
+        flagged=report.flagged,
+        live_flagged=report.live_flagged,
         reason=reason,
     )
 
@@ -133,11 +135,20 @@ def _usable_live(store: ModelStore, host: str) -> Baseline | None:
         return None
 
 
-def _compare(block: WindowBlock, live: Baseline | None, learner: Learner) -> tuple[float, float | None]:
-    """Shares of the newest tenth flagged by a model of the rest, and by the live one, where there is enough to say."""
+def _compared(
+    training: Training, live: Baseline | None, live_name: str | None, learner: Learner
+) -> RefitReport:
+    """What a model of the older nine tenths, and the live one, say of the newest tenth, where there is enough to say."""
+    block = training.block
     cut = int(len(block.ends) * (1 - _HELD_BACK))
     if live is None or cut < FEWEST_WINDOWS:
-        return 0.0, None
+        return RefitReport(quarantined=training.quarantined, compared_with=live_name if live else None)
     held = select_rows(block, slice(cut, None))
     candidate = learner.fit(select_rows(block, slice(0, cut)))
-    return float(candidate.score(held).anomalous.mean()), float(live.score(held).anomalous.mean())
+    return RefitReport(
+        quarantined=training.quarantined,
+        compared_with=live_name,
+        held_back=len(held.ends),
+        flagged=float(candidate.score(held).anomalous.mean()),
+        live_flagged=float(live.score(held).anomalous.mean()),
+    )

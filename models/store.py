@@ -30,7 +30,8 @@ from hostsight.timerange import TimeRange
 from migrations.transaction import transaction
 from models.baseline import Baseline
 from models.feature_set import feature_set
-from models.manifest import ARRAYS, FORMAT, MANIFEST, Manifest, channel_rows, channels, libraries
+from models.manifest import ARRAYS, FORMAT, MANIFEST, REPORT, Manifest, channel_rows, channels, libraries
+from models.report import RefitReport
 
 _INSERT = """
 INSERT INTO models VALUES (:model, :host, :state, :created_ns, :trained_from_ns, :trained_to_ns, :windows, :channels,
@@ -76,6 +77,7 @@ class ModelDetail(msgspec.Struct, frozen=True, kw_only=True):
     detectors: tuple[str, ...]
     kept: tuple[str, ...]
     libraries: dict[str, str]
+    report: RefitReport | None = None
 
     def to_json(self) -> dict[str, object]:
         facts = msgspec.structs.asdict(self)
@@ -97,16 +99,25 @@ class ModelStore:
         self._feature_set = feature_set(window or WindowSettings())
         self._clock = clock or SystemClock()
 
-    def save(
-        self, host: str, baseline: Baseline, *, trained: TimeRange, reason: str, state: str = "live"
+    def save(  # noqa: PLR0913  # facts by name
+        self,
+        host: str,
+        baseline: Baseline,
+        *,
+        trained: TimeRange,
+        reason: str,
+        state: str = "live",
+        report: RefitReport | None = None,
     ) -> str:
         """Write the model and its row; a live one takes the place of the host's live one. Returns its name.
 
-        `state` is `rejected` for a candidate that is kept only to be looked at. Raises StorageError, FullError.
+        `state` is `rejected` for a candidate that is kept only to be looked at; `report` is what its refit found. Raises StorageError, FullError.
         """
         created = self._clock.wall_ns()
         name = _name(host, created)
-        content = _packed(baseline)
+        content = {ARRAYS: _packed(baseline)}
+        if report is not None:
+            content[REPORT] = msgspec.json.encode(report)
         manifest = Manifest(
             format=FORMAT,
             model=name,
@@ -121,7 +132,7 @@ class ModelStore:
             detectors=tuple(each.name for each in baseline.detectors),
             channels=channel_rows(baseline),
             libraries=dict(libraries()),
-            files={ARRAYS: hashlib.sha256(content).hexdigest()},
+            files={file: hashlib.sha256(text).hexdigest() for file, text in content.items()},
         )
         self._write(manifest.sealed(), content)
         self._insert(manifest, state, len(baseline.kept))
@@ -170,6 +181,7 @@ class ModelStore:
             detectors=manifest.detectors,
             kept=tuple(sorted(by_id[int(channel.id)].label for channel in kept)),
             libraries=manifest.libraries,
+            report=self._report(name, manifest),
         )
 
     def rollback(self, host: str, name: str | None = None) -> str:
@@ -224,9 +236,10 @@ class ModelStore:
             )
         return rows[name]
 
-    def _write(self, manifest: Manifest, arrays: bytes) -> None:
+    def _write(self, manifest: Manifest, content: Mapping[str, bytes]) -> None:
         folder = make_folder(self._folder / manifest.model)
-        write_atomic(folder / ARRAYS, arrays, sync=True)
+        for file, text in content.items():
+            write_atomic(folder / file, text, sync=True)
         write_atomic(folder / MANIFEST, manifest.encode(), sync=True)
 
     def _insert(self, manifest: Manifest, state: str, kept: int) -> None:
@@ -263,14 +276,26 @@ class ModelStore:
         return manifest
 
     def _arrays(self, name: str, manifest: Manifest) -> Mapping[str, NDArray[np.generic]]:
-        content = self._read(name, ARRAYS)
-        if hashlib.sha256(content).hexdigest() != manifest.files.get(ARRAYS):
-            raise _tampered(name, ARRAYS)
+        content = self._checked(name, ARRAYS, manifest)
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
                 return {key: arrays[key] for key in arrays.files}
         except (ValueError, OSError, zipfile.BadZipFile) as error:
             raise _tampered(name, ARRAYS) from error
+
+    def _report(self, name: str, manifest: Manifest) -> RefitReport | None:
+        if REPORT not in manifest.files:
+            return None
+        try:
+            return msgspec.json.decode(self._checked(name, REPORT, manifest), type=RefitReport)
+        except msgspec.DecodeError as error:
+            raise _tampered(name, REPORT) from error
+
+    def _checked(self, name: str, file: str, manifest: Manifest) -> bytes:
+        content = self._read(name, file)
+        if hashlib.sha256(content).hexdigest() != manifest.files.get(file):
+            raise _tampered(name, file)
+        return content
 
     def _read(self, name: str, file: str) -> bytes:
         path = self._folder / name / file

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from cli.state import check_host, complete_host, complete_model, known_hosts, st
 from hostsight.errors import UsageError
 
 if TYPE_CHECKING:
+    from models.report import RefitReport
     from models.store import ModelDetail, ModelRow, ModelStore
 
 
@@ -117,12 +118,60 @@ def _show_detail(detail: ModelDetail) -> None:
         "learnt from": f"{iso(row.trained_from_ns)} to {iso(row.trained_to_ns)}, {row.windows:,} windows",
         "detectors": f"{', '.join(detail.detectors)}; anomalous beyond percentile {detail.percentile:g}",
         "libraries": libraries,
+        **_verdict(detail),
         "folder": detail.folder,
         "channels": f"{row.kept_channels} of {row.channels}; the others are represented by these:",
     }.items():
         click.echo(f"{name:<13}{safe(fact)}")
     for label in detail.kept:
         click.echo(f"  {safe(label)}")
+    _show_drift(detail.report)
+
+
+def _verdict(detail: ModelDetail) -> Mapping[str, str]:
+    """What the refit that made it found."""
+    from cli.text import percent, plural
+
+    report = detail.report
+    if report is None:
+        return {}
+    facts = {"left out": f"{plural(report.quarantined, 'window')} of episodes"}
+    if report.live_flagged is not None:
+        facts["compared"] = (
+            f"of the newest {plural(report.held_back, 'window')} a model of the rest flags {percent(report.flagged)},"
+            f" {report.compared_with} flagged {percent(report.live_flagged)}"
+        )
+    return facts
+
+
+def _show_drift(report: RefitReport | None) -> None:
+    """How normal has changed since the model that was live before."""
+    from cli.output import print_table, safe
+    from cli.text import plural
+    from models.wording import value
+
+    if report is None or report.compared_with is None:
+        return
+    click.echo(f"\nsince {safe(report.compared_with)}: {plural(report.drifted, 'channel')} drifted")
+    if report.drift:
+        print_table(
+            ("steps", "subsystem", "device", "metric", "before", "now"),
+            (
+                (
+                    f"{one.steps:+.3g}",
+                    one.subsystem,
+                    one.device,
+                    one.metric,
+                    value(one.before, one.unit),
+                    value(one.after, one.unit),
+                )
+                for one in report.drift
+            ),
+            numbers=("steps", "before", "now"),
+        )
+    for word, labels in (("new", report.appeared), ("gone", report.vanished)):
+        for label in labels:
+            click.echo(f"{word:<5}{safe(label)}")
 
 
 @command.command(

@@ -16,10 +16,32 @@ from hostsight.timerange import TimeRange
 from migrations import open_state
 from models.baseline import fit_baseline
 from models.protocol import WindowBlock
+from models.report import Drift, RefitReport
 from models.store import ModelStore
 
 WINDOWS = 60
 T0 = 1_700_000_000 * SECOND_NS
+REPORT = RefitReport(
+    quarantined=12,
+    compared_with="gpu01-older",
+    held_back=200,
+    flagged=0.005,
+    live_flagged=0.02,
+    drifted=1,
+    drift=(
+        Drift(
+            subsystem="storage",
+            device="vda",
+            metric="write_bytes_per_s",
+            unit="B/s",
+            before=2e6,
+            after=3e7,
+            steps=4.25,
+        ),
+    ),
+    appeared=("network eth1 rx_bytes_per_s",),
+    vanished=("storage vdb busy_percent",),
+)
 
 
 @pytest.fixture
@@ -38,7 +60,9 @@ def models(data: DataFolder, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) 
     names = []
     for reason in ("first", "second"):
         clock.advance(60)
-        names.append(store.save("gpu01", baseline, trained=TimeRange(T0, T0 + 60 * SECOND_NS), reason=reason))
+        report = REPORT if reason == "second" else None
+        span = TimeRange(T0, T0 + 60 * SECOND_NS)
+        names.append(store.save("gpu01", baseline, trained=span, reason=reason, report=report))
     connection.execute("INSERT INTO watermarks VALUES ('materialise', 'gpu01', ?, ?)", (T0, T0))
     connection.close()
     return names
@@ -82,3 +106,18 @@ def test_a_damaged_model_is_refused_by_name(
 def test_an_unknown_model_names_the_nearest(models: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "show", models[0] + "x"]) == 2
     assert f"did you mean '{models[0]}'?" in capsys.readouterr().err
+
+
+def test_a_model_tells_what_its_refit_found(models: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    older, newer = models
+    assert main(["models", "show", newer]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "left out 12 windows of episodes" in lines
+    assert (
+        "compared of the newest 200 windows a model of the rest flags 0.5 %, gpu01-older flagged 2 %" in lines
+    )
+    assert "since gpu01-older: 1 channel drifted" in lines
+    assert "+4.25 storage vda write_bytes_per_s 2 MB/s 30 MB/s" in lines
+    assert lines[-2:] == ["new network eth1 rx_bytes_per_s", "gone storage vdb busy_percent"]
+    assert main(["models", "show", older, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["report"] is None
