@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from hostsight.prefixes import LARGE, prefixed
 from hostsight.timerange import format_duration
-
-_SI = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def size(count: int | None) -> str:
     """`1.5 GB`; powers of 1000."""
-    return "unknown" if count is None else f"{_scaled(float(count))}B"
-
-
-def _scaled(value: float) -> str:
-    for factor, prefix in _SI:
-        if abs(value) >= factor:
-            return f"{value / factor:.3g} {prefix}"
-    return f"{value:.3g} "
+    if count is None:
+        return "unknown"
+    number, prefix = prefixed(count, LARGE)
+    return f"{number:.3g} {prefix}B"
 
 
 def percent(share: float) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 from hostsight.channel import WHOLE_HOST
+from hostsight.prefixes import LARGE, SMALL, Prefixes, prefixed
 from models.attribution import Attribution
 
-_LARGE = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-_SMALL = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 _SYMBOLS = {"B", "Hz", "W", "V"}
 _UNIT_ENDINGS = ("bytes", "percent", "seconds", "ratio", "hertz", "celsius", "watts", "volts")
 
@@ -19,19 +18,18 @@ def value(number: float, unit: str) -> str:
         return "unknown"
     base, per = (unit.removesuffix("/s"), "/s") if unit.endswith("/s") else (unit, "")
     if unit == "s":
-        return _scaled(number, _SMALL, " ")
+        return _scaled(number, SMALL, " ") + "s"
     if base in _SYMBOLS:
-        return _scaled(number, _LARGE, " ") + base + per
+        return _scaled(number, LARGE, " ") + base + per
     if base in {"%", "°C"}:
         return f"{number:.0f} {unit}" if abs(number) >= 9.5 else f"{_digits(number)} {unit}"
     counted = "" if base in {"1", "ratio"} else f" {base}"
-    return _scaled(number, _LARGE, "") + counted + per
+    return _scaled(number, LARGE, "") + counted + per
 
 
-def _scaled(number: float, prefixes: tuple[tuple[float, str], ...], space: str) -> str:
-    least = prefixes[-1] if prefixes is _SMALL and number else (1.0, "s" if prefixes is _SMALL else "")
-    factor, prefix = next(((f, p) for f, p in prefixes if abs(number) >= 0.9995 * f), least)
-    return f"{_digits(number / factor)}{space}{prefix}"
+def _scaled(number: float, prefixes: Prefixes, space: str) -> str:
+    scaled, prefix = prefixed(number, prefixes)
+    return f"{_digits(scaled)}{space}{prefix}"
 
 
 def _digits(number: float) -> str:

@@ -6,10 +6,9 @@ import math
 from datetime import UTC, datetime
 
 from hostsight.clock import SECOND_NS
+from hostsight.prefixes import LARGE, SMALL, prefixed
 
 ABSENT = "–"
-_LARGE = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-_SMALL = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 _NAMES = {"percent": "%", "bytes": "B", "seconds": "s", "hertz": "Hz", "celsius": "°C", "watts": "W"}
 LONGEST_SYMBOL = 3
 _MEASURED = set(_NAMES.values())
@@ -32,15 +31,10 @@ def quantity(value: float | None, unit: str) -> str:
 
 
 def _scaled(value: float, symbol: str) -> tuple[str, str]:
-    size = abs(value)
-    if symbol in {"%", "°C"} or size == 0:
+    if symbol in {"%", "°C"}:
         return _digits(value), ""
-    if symbol == "s":
-        factor, prefix = next((pair for pair in _SMALL if size >= pair[0]), _SMALL[-1])
-        return _digits(value / factor), prefix
-    # 999.5 would print as 1000 of the smaller unit
-    factor, prefix = next((pair for pair in _LARGE if size >= pair[0] * 0.9995), (1.0, ""))
-    return _digits(value / factor), prefix
+    number, prefix = prefixed(value, SMALL if symbol == "s" else LARGE)
+    return _digits(number), prefix
 
 
 def _digits(value: float) -> str:

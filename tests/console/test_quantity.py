@@ -20,6 +20,7 @@ from tui.quantity import duration, instant, probability, quantity
         (999_900.0, "bytes", "1.00 MB"),
         (512.0, "B", "512 B"),
         (0.00034, "s", "340 µs"),
+        (0.99961, "s", "1.00 s"),
         (90.0, "seconds", "90.0 s"),
         (2500.0, "1/s", "2.50 k/s"),
         (2500.0, "interrupts/s", "2.50k interrupts/s"),

@@ -80,6 +80,7 @@ def test_severity_is_told_without_colour(word: str, shown: str) -> None:
 
 def test_sizes_shares_counts_and_durations() -> None:
     assert size(1_500_000_000) == "1.5 GB"
+    assert size(999_999) == "1 MB"
     assert size(None) == "unknown"
     assert percent(0.456) == "45.6 %"
     assert (plural(1, "episode"), plural(1200, "episode")) == ("1 episode", "1,200 episodes")

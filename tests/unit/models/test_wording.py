@@ -18,6 +18,7 @@ from models.wording import metric, summary, value
         (999.7, "B", "1 kB"),
         (0.04, "s", "40 ms"),
         (2.5e-5, "s", "25 µs"),
+        (1e-9, "s", "1 ns"),
         (0, "s", "0 s"),
         (812_345, "packets/s", "812k packets/s"),
         (1.2e4, "1/s", "12k/s"),
