@@ -7,14 +7,14 @@ from typing import cast
 from hostsight.channel import Channel, Kind, Subsystem
 
 _UNITS = (
-    ("_bytes_per_s", "bytes/s"),
+    ("_bytes_per_s", "B/s"),
     ("_seconds_per_s", "s/s"),
     ("_per_s", "1/s"),
     ("_percent", "%"),
-    ("_bytes", "bytes"),
+    ("_bytes", "B"),
     ("_seconds", "s"),
-    ("_hz", "Hz"),
-    ("_celsius", "C"),
+    ("_hertz", "Hz"),
+    ("_celsius", "°C"),
     ("_watts", "W"),
 )
 
