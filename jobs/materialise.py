@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from hostsight.channel import Channel
 from hostsight.clock import SECOND_NS
-from hostsight.errors import HostsightError
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
 from hostsight.timerange import TimeRange, format_duration
@@ -66,14 +65,15 @@ class Materialiser:
     def run(self, now_ns: int) -> int:
         """Do complete windows since the watermarks, a chunk a host at most; returns how many there were.
 
-        What fails for one host is raised once the others had their turn: StorageError, FullError and whatever the store
-        raises. Nothing is lost by it, and the next run carries on.
+        What fails for one host is raised once the others had their turn, whatever it is. Nothing is lost by it, and the next
+        run carries on.
         """
-        windows, failure = 0, None
+        windows = 0
+        failure: Exception | None = None
         for host in self._store.hosts():
             try:
                 windows += self._run_host(host, now_ns)
-            except (HostsightError, sqlite3.Error) as error:
+            except Exception as error:  # noqa: BLE001  # raised below
                 failure = failure or error
         if failure is not None:
             raise failure

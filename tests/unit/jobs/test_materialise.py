@@ -19,7 +19,7 @@ from ingest.embedded import EmbeddedStore
 from ingest.lake import Lake
 from ingest.spool import SpoolWriter
 from jobs import materialise
-from jobs.materialise import Materialiser, lake_end
+from jobs.materialise import HostPipeline, Materialiser, lake_end
 from jobs.refit import run_refit
 from jobs.requests import oldest
 from jobs.runs import start_run
@@ -199,6 +199,24 @@ def test_a_host_that_fails_does_not_hold_up_the_others(
     assert position(state, MATERIALISE, "h2") == at(4)
 
 
+def test_a_defect_met_with_one_host_does_not_hold_up_the_others(
+    write: Write, make: Make, state: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(pipeline: HostPipeline, now_ns: int) -> int:
+        if pipeline._host == "h1":
+            raise ZeroDivisionError("a defect")
+        return plain(pipeline, now_ns)
+
+    plain = HostPipeline.run
+    monkeypatch.setattr(HostPipeline, "run", run)
+    write(0, 4)
+    write(0, 4, host="h2")
+    with pytest.raises(ZeroDivisionError):
+        make().run(at(4.1))
+
+    assert position(state, MATERIALISE, "h2") == at(4)
+
+
 def test_a_clock_set_back_by_an_hour_stalls_nothing(write: Write, make: Make, data: DataFolder) -> None:
     one = make()
     write(0, 4)
@@ -339,3 +357,32 @@ def test_an_open_episode_closes_when_its_host_falls_silent(
 
     one.run(at(600))
     assert [episode.state for episode in list_episodes(state)] == ["closed"]
+
+
+def test_an_episode_that_lasts_is_learnt_as_a_new_regime_and_ends(
+    data: DataFolder, write: Write, make: Make, state: sqlite3.Connection
+) -> None:
+    settings = Settings(detect=DetectSettings(accept_after=Duration(30)))
+    one = make(settings)
+    learn(data, write, one)
+    state.execute("DELETE FROM requests")
+    write(60, 85, level=90)
+    while one.run(at(85)):
+        pass
+    assert oldest(state) is None, "it has not lasted long enough"
+
+    write(85, 115, level=90)
+    while one.run(at(115)):
+        pass
+    request = oldest(state)
+    assert request is not None
+    assert request.why == "new-regime"
+    assert state.execute("SELECT count(*) FROM requests").fetchone()[0] == 1, "asked for once"
+
+    assert run_refit(settings, data, "h1", request.why).promoted
+    write(115, 160, level=90)
+    while one.run(at(160)):
+        pass
+    assert [episode.state for episode in list_episodes(state)] == ["closed"]
+    live = state.execute("SELECT reason FROM models WHERE state = 'live'").fetchone()
+    assert live["reason"] == "new regime: an episode that lasts"
