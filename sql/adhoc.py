@@ -197,9 +197,9 @@ class RunningQuery:
         ]
         if not damaged:
             return StorageError(f"{self._data.lake} could not be read ({words}); run the query again")
-        others = f" and {len(damaged) - 1} more files" if len(damaged) > 1 else ""
+        others = f" and {len(damaged) - 1} more" if len(damaged) > 1 else ""
         return CorruptError(
-            f"{damaged[0].path}{others} not what was written, so set aside as *.bad and left out from now on; run the query again"
+            f"not what was written, so set aside as *.bad and left out from now on: {damaged[0].path}{others}; run the query again"
         )
 
 
