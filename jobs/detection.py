@@ -54,6 +54,11 @@ class Detection:
     def live(self) -> bool:
         return self._baseline is not None
 
+    @property
+    def open_since_ns(self) -> int | None:
+        """When the episode opened that goes on; None where there is none."""
+        return self._tracker.open_since_ns
+
     def follow_live_model(self) -> None:
         """Load the model that is live now. One that cannot be used is named in `problem`, and nothing is scored."""
         name = self._models.live(self._host)

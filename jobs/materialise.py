@@ -26,12 +26,13 @@ from jobs.catalogue import channel_table, channels_seen
 from jobs.detection import Detection, Judgement
 from jobs.learning import Learning, newest_history
 from jobs.progress import HostProgress
-from jobs.requests import ask
+from jobs.requests import Why, ask
 from jobs.runs import refit_spans
 from jobs.schedule import MATERIALISE
 from jobs.watermarks import advance, position
 from jobs.windows import Increment, WindowStream
 from migrations.transaction import transaction
+from models.episode_store import new_regime
 from models.store import ModelStore
 from sql.schemas import FEATURES
 
@@ -131,6 +132,7 @@ class HostPipeline:
         self._position_ns: int | None = None
         self._available_ns: int | None = None
         self._done = 0
+        self._regime_ns: int | None = None
 
     @property
     def problem(self) -> str | None:
@@ -221,9 +223,20 @@ class HostPipeline:
             why = self._learning.due(
                 newest_history(connection, self._host), end_ns, live=self._detection.live
             )
+            why = why or self._new_regime(end_ns)
             if why is not None:
                 ask(connection, why, self._host, now_ns)
             advance(connection, MATERIALISE, self._host, end_ns, now_ns)
+
+    def _new_regime(self, end_ns: int) -> Why | None:
+        """Asks for a refit once an episode, when it has lasted so long that one would learn it."""
+        opened_ns = self._detection.open_since_ns
+        if opened_ns is None or opened_ns == self._regime_ns:
+            return None
+        if new_regime(self._tools.connection, self._host, self._tools.settings, end_ns) is None:
+            return None
+        self._regime_ns = opened_ns
+        return "new-regime"
 
     def _pass_time(self, now_ns: int) -> None:
         changes = self._detection.pass_time(now_ns)

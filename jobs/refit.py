@@ -31,6 +31,7 @@ REASONS: dict[Why, str] = {
     "warm-up": "first baseline after the warm-up",
     "growth": "history has doubled",
     "nightly": "nightly refit",
+    "new-regime": "new regime: an episode that lasts",
 }
 
 

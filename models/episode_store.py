@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -248,11 +248,24 @@ def quarantined(
         if episode.false_alarm_id is not None:
             continue
         end_ns = now_ns if episode.state == "open" else episode.last_seen_ns
-        patience_ns = max(_YOUNG_NS, known_ns.get(episode.model, 0))
-        accepted = end_ns - episode.opened_ns >= min(settings.detect.accept_after.ns, patience_ns)
+        accepted = end_ns - episode.opened_ns >= _patience_ns(episode, known_ns, settings)
         if not accepted and not (_is_short(episode) and habits[_main(episode)] >= _HABIT):
             found.append(TimeRange(episode.opened_ns - lead_ns, max(episode.opened_ns, end_ns)))
     return found
+
+
+def new_regime(connection: sqlite3.Connection, host: str, settings: Settings, now_ns: int) -> Episode | None:
+    """The host's open episode, once it has lasted so long that a refit learns it: how this host behaves now."""
+    for episode in list_episodes(connection, host=host, state="open"):
+        known_ns = _known_ns(connection, host)
+        if now_ns - episode.opened_ns >= _patience_ns(episode, known_ns, settings):
+            return episode
+    return None
+
+
+def _patience_ns(episode: Episode, known_ns: Mapping[str, int], settings: Settings) -> int:
+    """From how long on an episode is the new normal."""
+    return min(settings.detect.accept_after.ns, max(_YOUNG_NS, known_ns.get(episode.model, 0)))
 
 
 def _known_ns(connection: sqlite3.Connection, host: str) -> dict[str, int]:
