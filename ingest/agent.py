@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import signal
@@ -20,6 +21,7 @@ from hostsight.settings import Settings
 _LEAN = {"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
 """Set before numpy and pyarrow are imported, which read them then: threads and memory pools that nothing here needs."""
 
+_PR_SET_THP_DISABLE = 41
 _NAP_SECONDS = 0.25
 _SWITCH_SECONDS = 0.001
 _DAY_NS = 86_400 * SECOND_NS
@@ -61,11 +63,17 @@ def run_agent(settings: Settings, data: DataFolder, *, seconds: float | None = N
     """
     for name, value in _LEAN.items():
         os.environ.setdefault(name, value)
+    _refuse_huge_pages()
     data.create()
     with locked(data.run / "agent.lock", "hostsight agent"):
         clock = AgentClock(seconds)
         with _signals(clock):
             _collect(settings, data, clock)
+
+
+def _refuse_huge_pages() -> None:
+    """A heap of many small pieces gains nothing by 2 MB pages, and keeps whole ones for what would fit into a few small ones."""
+    ctypes.CDLL(None).prctl(_PR_SET_THP_DISABLE, 1, 0, 0, 0)
 
 
 def _collect(settings: Settings, data: DataFolder, clock: AgentClock) -> None:

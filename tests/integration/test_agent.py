@@ -87,6 +87,12 @@ def test_collects_until_it_is_told_to_stop_and_keeps_all(data: DataFolder) -> No
     assert len(found) >= beat.ticks
 
 
+def test_it_takes_no_huge_pages(data: DataFolder) -> None:
+    with agent(data) as process:
+        until(data, lambda beat: beat.ticks > 1)
+        assert "THP_enabled:\t0\n" in Path(f"/proc/{process.pid}/status").read_text("ascii")
+
+
 def test_stamps_lie_on_the_tick(data: DataFolder) -> None:
     run_agent(Settings(agent=AgentSettings(tick=Duration(0.02))), data, seconds=2)
     early = [stamp % 20_000_000 for stamp in stamps(data)]
