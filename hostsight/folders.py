@@ -10,6 +10,9 @@ import platformdirs
 
 from hostsight.files import make_folder
 
+SET_ASIDE = ".bad"
+"""What the name of a damaged file of the lake ends in, once it was left out."""
+
 
 @dataclass(frozen=True, slots=True)
 class DataFolder:

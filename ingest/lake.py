@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from hostsight.clock import SECOND_NS
 from hostsight.errors import CorruptError
 from hostsight.files import delete, storage_error
-from hostsight.folders import DataFolder
+from hostsight.folders import SET_ASIDE, DataFolder
 from hostsight.timerange import TimeRange
 from ingest.parquet import channel_slices, guarded, open_file, open_writer, write_beside, write_sliced
 from ingest.segment import quote_host, unquote_host
@@ -32,7 +32,6 @@ Kind = Literal["samples", "features", "scores"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 HOUR_NS = 3600 * SECOND_NS
 _SUFFIX = ".parquet"
-BAD = ".bad"
 PART = ".part"
 
 SORT_KEYS: dict[Kind, tuple[str, str]] = {
@@ -130,7 +129,7 @@ class Lake:
         return [
             file
             for file in found
-            if (host is None or file.host == host) and (span is None or _touches(file.span, span))
+            if (host is None or file.host == host) and (span is None or file.span.overlaps(span))
         ]
 
     def hour_folders(self, kind: Kind, span: TimeRange | None = None) -> Iterator[Path]:
@@ -170,7 +169,7 @@ class Lake:
         """Rename a damaged file to `.bad`, where that is allowed, so that nothing stumbles over it again."""
         self._problems[file.path] = f"{error}; it is left out"
         try:
-            file.path.replace(file.path.with_name(file.path.name + BAD))
+            file.path.replace(file.path.with_name(file.path.name + SET_ASIDE))
         except OSError:
             return
 
@@ -186,11 +185,6 @@ class Lake:
             except FileNotFoundError:
                 continue
         return damaged
-
-    def bad_files(self) -> list[Path]:
-        """Files that were set aside, by whichever process; retention deletes them with their hour."""
-        folders = (folder for kind in KINDS for folder in self.hour_folders(kind))
-        return [folder / name for folder in folders for name in list_names(folder) if name.endswith(BAD)]
 
     def discard_from(self, host: str, position_ns: int) -> int:
         """Delete what a killed run left: files of `host` that start at or after `position_ns`, and half-written ones."""
@@ -332,11 +326,6 @@ def list_names(folder: Path) -> list[str]:
         return []
     except OSError as error:
         raise storage_error(error, "listing", folder) from error
-
-
-def _touches(held: TimeRange, span: TimeRange) -> bool:
-    """Both kinds of span are half-open, at opposite ends, so the same test serves."""
-    return held.start_ns < span.end_ns and span.start_ns < held.end_ns
 
 
 def _by_start(file: LakeFile) -> tuple[int, int]:

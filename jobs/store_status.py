@@ -8,12 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from hostsight.folders import DataFolder
+from hostsight.folders import SET_ASIDE, DataFolder
 from ingest.heartbeat import Heartbeat
 from jobs.progress import Progress
-
-SET_ASIDE = ".bad"
-"""As `ingest.lake` names damaged files; said again here, so that `status` need not load pyarrow."""
 
 
 class StoreStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -58,7 +58,7 @@ def test_a_damaged_file_is_named_and_set_aside_and_the_rest_is_read(
     with pytest.raises(CorruptError, match=f"set aside as .*{files[0].path.name}; run the query again"):
         run_query(data, LIMITS, SUM)
     assert run_query(data, LIMITS, SUM).table.to_pylist() == [{"total": 600.0}]
-    assert [path.name for path in Lake(data).bad_files()] == [f"{files[0].path.name}.bad"]
+    assert [path.name for path in data.lake.rglob("*.bad")] == [f"{files[0].path.name}.bad"]
 
 
 def test_reading_through_leaves_whole_files_and_those_that_are_gone(
