@@ -101,7 +101,7 @@ class ProcessesCollector:
     def absent(self) -> Sequence[tuple[str, str, str]]:
         if not self._refused:
             return ()
-        return [("I/O of processes of other users", "permission", "run the agent as root")]
+        return [("I/O of processes of other users", "permission", _remedy())]
 
     def close(self) -> None:
         self._last = {}
@@ -160,3 +160,10 @@ def _rank(out: Values, amounts: Iterator[float]) -> None:
     largest = nlargest(len(out), (amount for amount in amounts if np.isfinite(amount)))
     out[:] = np.nan
     out[: len(largest)] = largest
+
+
+def _remedy() -> str:
+    """In most containers root itself may not look."""
+    if os.geteuid():
+        return "run the agent as root"
+    return "give the agent CAP_SYS_PTRACE, which root lacks here (in a container: docker run --pid host --cap-add SYS_PTRACE)"

@@ -11,6 +11,7 @@ import pytest
 from hostsight.errors import NoDataError
 from ingest.collector import Host
 from ingest.collectors.processes import TOP, ProcessesCollector
+from ingest.collectors.smallfiles import read_small
 from tests.unit.collectors.trees import Trees, read, write
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -118,3 +119,21 @@ def test_this_machine() -> None:
     watch = Watch(Path("/"))
     values = watch.read()
     assert values["top1 process_resident_bytes"] >= values["top2 process_resident_bytes"] > 0
+
+
+@pytest.mark.parametrize(("user", "remedy"), [(1000, "run the agent as root"), (0, "CAP_SYS_PTRACE")])
+def test_root_is_not_told_to_run_as_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: int, remedy: str
+) -> None:
+    def refuse(path: str) -> bytes:
+        if path.endswith("/io"):
+            raise PermissionError
+        return read_small(path)
+
+    monkeypatch.setattr("ingest.collectors.processes.read_small", refuse)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    watch = Watch(write(tmp_path, process(1, io=0)))
+    watch.read()
+    (missing,) = watch.collector.absent()
+    assert missing[1] == "permission"
+    assert remedy in missing[2]
