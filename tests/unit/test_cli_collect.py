@@ -6,10 +6,16 @@ import json
 import math
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from cli.main import main
 from hostsight.channel import SUBSYSTEMS
+from hostsight.folders import DataFolder
+from ingest.collector import Host
+from ingest.equipment import Device, Memory, update
+from ingest.heartbeat import write_heartbeat
+from tests.unit.test_heartbeat import BEAT
 
 STAT = """cpu  400 0 200 1000 50 0 10 0 0 0
 cpu0 200 0 100 500 25 0 5 0 0 0
@@ -99,3 +105,43 @@ def test_a_wrong_setting_is_refused_before_anything_starts(
     monkeypatch.setenv("HOSTSIGHT_AGENT_DISABLED", "numma")
     assert main(["agent", "--data", str(tmp_path / "data")]) == 2
     assert "did you mean 'numa'?" in capsys.readouterr().err
+
+
+def test_doctor_names_what_is_missing_under_its_subsystem(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", "--root", str(tree)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    places = [
+        next(at for at, text in enumerate(lines) if text.startswith(f"{name} "))
+        for name in ("cpu", "gpu", "memory")
+    ]
+    assert places == sorted(places)
+    assert any("/proc/loadavg" in text for text in lines[places[0] : places[1]])
+    assert any("/proc/meminfo" in text for text in lines[places[2] :])
+
+
+def test_doctor_judges_the_telemetry_first(
+    tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = DataFolder(tmp_path / "data").create()
+    write_heartbeat(data, msgspec.structs.replace(BEAT, ticks=1_000, late_ticks=50))
+    assert main(["doctor"]) == 0
+    text = capsys.readouterr().out
+    assert text.index("50 ticks were skipped (4.8 %)") < text.index("cpu ")
+    assert main(["doctor", "--json"]) == 0
+    quality = json.loads(capsys.readouterr().out)["quality"]
+    assert (quality["ticks"], quality["late_ticks"]) == (1_000, 50)
+
+
+def test_doctor_expects_a_device_until_it_is_told_to_forget_it(
+    tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = DataFolder(tmp_path / "data").create()
+    Memory(data.equipment, Host(tree)).save(update({}, frozenset({Device("nic", "eth7")}), 1))
+    assert main(["doctor", "--root", str(tree)]) == 0
+    assert "network interface eth7: was there before and is gone" in capsys.readouterr().out
+    assert main(["doctor", "--root", str(tree), "--forget", "eth7"]) == 0
+    assert main(["doctor", "--root", str(tree)]) == 0
+    assert "eth7" not in capsys.readouterr().out
+    assert main(["doctor", "--root", str(tree), "--forget", "eth7"]) == 2
