@@ -7,10 +7,9 @@ import sqlite3
 import pytest
 
 from hostsight.clock import SECOND_NS, FakeClock
-from hostsight.folders import DataFolder
+from hostsight.folders import SET_ASIDE, DataFolder
 from hostsight.settings import Settings
 from ingest.heartbeat import CollectorBeat, Heartbeat, write_heartbeat
-from ingest.lake import BAD
 from jobs.job_status import JobStatus
 from jobs.progress import HostProgress, Progress, write_progress
 from jobs.runs import finish_run, mark_lost, start_run
@@ -216,7 +215,7 @@ def test_a_damaged_state_database_is_a_problem_not_a_traceback(data: DataFolder,
 def test_files_that_were_set_aside_are_counted(data: DataFolder, clock: FakeClock) -> None:
     folder = data.lake / "samples" / "date=2026-01-31" / "hour=12"
     folder.mkdir(parents=True)
-    (folder / f"h1~0-1.parquet{BAD}").write_bytes(b"12345")
+    (folder / f"h1~0-1.parquet{SET_ASIDE}").write_bytes(b"12345")
     (folder / "h1~1-2.parquet").write_bytes(b"12")
     found = status(data, clock)
 
