@@ -184,6 +184,6 @@ def test_what_nobody_announced_is_known_by_its_name(influx: InfluxSettings, data
     store = InfluxStore(Settings(influx=influx), SystemClock())
     table = store.export("h", TimeRange(start_ns, start_ns + 3 * SECOND_NS))
     (channel,) = store.channels("h")
-    assert (channel.unit, channel.kind) == ("bytes/s", "rate")
+    assert (channel.unit, channel.kind) == ("B/s", "rate")
     assert table["dt"].to_pylist() == [1.0, 1.0, 1.0]
     store.close()
