@@ -97,9 +97,9 @@ def test_a_mapping_to_another_bucket_is_found_and_left_alone(
     span = filled(influx, data, state, list(channels(20)))
     other, asked = new_bucket(v2), []
 
-    def misled(_: str, *rest: object) -> list[str]:
-        asked.append(rest)
-        return list(real(other.bucket, *rest))
+    def misled(_: str, host: str, asked_for: TimeRange) -> list[str]:
+        asked.append(asked_for)
+        return list(real(other.bucket, host, asked_for))
 
     import ingest.influx.export as module
 
