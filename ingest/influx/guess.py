@@ -20,7 +20,7 @@ _UNITS = (
 
 
 def guessed_channel(host: str, subsystem: str, device: str, metric: str) -> Channel:
-    """Names end in the unit: `rx_bytes_per_s` is a rate in bytes/s."""
+    """Names end in the unit: `rx_bytes_per_s` is a rate in B/s."""
     unit = next((unit for ending, unit in _UNITS if metric.endswith(ending)), "")
     kind: Kind = "rate" if metric.endswith("_per_s") else "gauge"
     return Channel(host, cast(Subsystem, subsystem), device, metric, kind, unit, 1.0, "influx")
