@@ -42,8 +42,14 @@ def write_atomic(path: Path, content: bytes, *, sync: bool = False, mode: int = 
                 os.fsync(file.fileno())
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        discard(part)
         raise storage_error(error, "writing", path) from error
+
+
+def discard(part: Path) -> None:
+    """Delete what a failed write left, where that is possible: a disk that fails may have become read-only."""
+    with suppress(OSError):
+        part.unlink(missing_ok=True)
 
 
 def delete(path: Path) -> int:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hostsight.errors import CorruptError
-from hostsight.files import make_folder, storage_error
+from hostsight.files import discard, make_folder, storage_error
 
 _GROUP_ROWS = 65_536
 _SLICE_ROWS = 2_000_000
@@ -96,11 +96,11 @@ def write_beside(path: Path, write: Callable[[Path], None], *, sync: bool = Fals
             _sync(part)
         part.replace(path)
     except (OSError, pa.ArrowException) as error:
-        part.unlink(missing_ok=True)
+        discard(part)
         cause = error if isinstance(error, OSError) else OSError(str(error))
         raise storage_error(cause, "writing", path) from error
     except BaseException:
-        part.unlink(missing_ok=True)
+        discard(part)
         raise
 
 

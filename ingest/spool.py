@@ -144,11 +144,16 @@ class SpoolWriter:
         self._end_segment()
 
     def _end_segment(self) -> None:
-        if self._segment is not None:
-            os.close(self._segment.fd)
-            if self._segment.length:
-                self._closed[self._segment.name] = self._segment.length
-            self._segment = None
+        """Raises FullError, StorageError: some file systems tell only now that a write failed."""
+        segment, self._segment = self._segment, None
+        if segment is None:
+            return
+        if segment.length:
+            self._closed[segment.name] = segment.length
+        try:
+            os.close(segment.fd)
+        except OSError as error:
+            raise storage_error(error, "closing", segment.path) from error
 
     def _sizes(self) -> dict[SegmentName, int]:
         return {name: _size(self._folder / str(name)) for name in list_segments(self._folder)}

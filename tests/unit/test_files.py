@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -30,6 +31,18 @@ def test_a_failed_write_leaves_the_old_content_and_no_litter(tmp_path: Path) -> 
     with pytest.raises(StorageError, match=r"agent\.json"):
         write_atomic(path, b"content")
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_disk_that_became_read_only_is_a_storage_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> NoReturn:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "replace", fails)
+    monkeypatch.setattr(Path, "unlink", fails)
+    with pytest.raises(StorageError, match="may not be written"):
+        write_atomic(tmp_path / "agent.json", b"content")
 
 
 def test_folders_are_private(tmp_path: Path) -> None:

@@ -26,6 +26,25 @@ def test_what_was_not_flushed_is_not_there(data: DataFolder) -> None:
     assert stamps(data) == [0]
 
 
+def test_a_failure_told_by_close_is_a_storage_error_and_the_next_segment_works(
+    data: DataFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close = os.close
+
+    def fails(fd: int) -> None:
+        close(fd)
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    spool = writer(data)
+    second(spool, 0)
+    with monkeypatch.context() as patched:
+        patched.setattr("os.close", fails)
+        with pytest.raises(FullError, match="closing"):
+            spool.close()
+    second(spool, 1)
+    assert len(list_segments(data.spool)) == 2
+
+
 def test_a_flush_of_nothing_writes_nothing(data: DataFolder) -> None:
     spool = writer(data)
     spool.flush()
