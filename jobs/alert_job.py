@@ -40,7 +40,7 @@ class AlertJob:
         self._receiver = receiver
         self._failures = 0
         self._wait_until_ns = 0
-        self._repeated_ns = 0
+        self._repeated_ns = clock.monotonic_ns()
 
     def run(self) -> int:
         """Send all that waits; gives how many messages were taken. Never raises: `status` shows what fails."""

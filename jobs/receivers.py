@@ -35,7 +35,7 @@ def address(settings: AlertSettings, receiver: Receiver) -> str:
     parts = urllib.parse.urlsplit(text)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise SettingsError(
-            f"[alerts] {receiver} must be an address such as http://localhost:9093, and starts with '{parts.scheme}:'"
+            f"[alerts] {receiver} is no http or https address; write one such as http://localhost:9093"
         )
     return text.rstrip("/") + "/api/v2/alerts" if receiver == "alertmanager" else text
 

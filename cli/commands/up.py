@@ -48,12 +48,23 @@ def command(
 
     data = data_folder()
     settings = collection_settings(data, root, {("detect", "warmup"): warmup, ("store", "kind"): store})
+    _check_receivers(settings)
     data.create()
     require_free(data)
     if no_tui or not (sys.stdin.isatty() and sys.stdout.isatty()):
         _in_lines(settings, data, length)
     else:
         _in_console(settings, data, length)
+
+
+def _check_receivers(settings: Settings) -> None:
+    """The jobs would only fail on them again and again. Without any, the first frame need not wait for this import."""
+    from hostsight.settings import AlertSettings
+
+    if settings.alerts != AlertSettings():
+        from jobs.receivers import check_outward
+
+        check_outward(settings.alerts)
 
 
 def _in_lines(settings: Settings, data: DataFolder, length: float | None) -> None:

@@ -77,6 +77,15 @@ def test_all_or_nothing_of_a_feedback_holds(folder: DataFolder, capsys: pytest.C
     assert sorted(listed([], capsys)) == [1, 2]
 
 
+@pytest.mark.parametrize("command", ["up", "serve"])
+def test_an_address_that_is_none_is_refused_before_anything_starts(
+    data: DataFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("HOSTSIGHT_ALERTS_WEBHOOK", "file:///etc/passwd")
+    assert main([command, "--data", str(data.root)]) == 2
+    assert "[alerts] webhook is no http or https address; write one such as" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -280,8 +280,8 @@ def test_a_token_goes_with_each_message(
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (AlertSettings(webhook="file:///etc/passwd"), r"webhook must be an address .* 'file:'"),
-        (AlertSettings(alertmanager="localhost:9093"), "alertmanager must be an address"),
+        (AlertSettings(webhook="file:///etc/passwd"), r"\[alerts\] webhook is no http or https address"),
+        (AlertSettings(alertmanager="localhost:9093"), "alertmanager is no http or https address"),
         (AlertSettings(webhook="http://a/", token_file="/nowhere/token"), "token_file = /nowhere/token cannot"),
         (AlertSettings(textfile="/nowhere/hostsight.prom"), "must end in .prom and lie in a folder that exists"),
         (AlertSettings(textfile="/tmp/hostsight.txt"), "must end in .prom"),
