@@ -46,10 +46,14 @@ _GPU_VENDORS = {"0x10de", "0x1002", "0x8086"}
 
 
 class Device(msgspec.Struct, frozen=True, order=True):
-    """`name` as the kernel has it: cpu3, eth0, mlx5_0, nvme0n1, mc0-dimm3, and a PCI address for a GPU."""
+    """`name` as the kernel has it: cpu3, eth0, mlx5_0, nvme0n1, mc0-dimm3, and a PCI address for a GPU.
+
+    `place`: the hardware below, such as a PCI address, by which a device that was renamed is known again; empty where unknown.
+    """
 
     kind: Kind
     name: str
+    place: str = ""
 
 
 class Remembered(msgspec.Struct, frozen=True):
@@ -67,17 +71,23 @@ def present(host: Host) -> frozenset[Device]:
             *(Device("cpu", f"cpu{number}") for number in _online(host)),
             *(Device("dimm", name) for name in _modules(host)),
             *(Device("gpu", path.name) for path in pci_folders(host) if _is_gpu(path)),
-            *(Device("nic", path.name) for path in class_devices(host, "net") if (path / "device").exists()),
-            *(Device("hca", path.name) for path in class_devices(host, "infiniband")),
-            *(Device("disk", name) for name in _disks(host)),
+            *(_placed("nic", path) for path in class_devices(host, "net") if (path / "device").exists()),
+            *(_placed("hca", path) for path in class_devices(host, "infiniband")),
+            *(_placed("disk", path) for path in _disks(host)),
         )
     )
 
 
 def update(known: dict[Device, Remembered], now: frozenset[Device], now_ns: int) -> dict[Device, Remembered]:
-    """What to remember from now on: `known` itself where nothing changed."""
+    """What to remember from now on: `known` itself where nothing changed. A device that was renamed is not missing."""
     appeared = {device: Remembered(device, now_ns) for device in now - known.keys()}
-    changed = {device: _seen(one, device in now, now_ns) for device, one in known.items()}
+    taken = {(device.kind, device.place) for device in appeared if device.place}
+    kept = {
+        device: one
+        for device, one in known.items()
+        if device in now or (device.kind, device.place) not in taken
+    }
+    changed = {device: _seen(one, device in now, now_ns) for device, one in kept.items()}
     return known if not appeared and changed == known else {**changed, **appeared}
 
 
@@ -155,12 +165,20 @@ def _is_gpu(folder: Path) -> bool:
     )
 
 
-def _disks(host: Host) -> Iterator[str]:
+def _placed(kind: Kind, path: Path) -> Device:
+    try:
+        place = (path / "device").readlink().name
+    except OSError:
+        place = ""
+    return Device(kind, path.name, place)
+
+
+def _disks(host: Host) -> Iterator[Path]:
     """Whole disks of their own hardware that nobody is expected to take out."""
     root = host.path("/sys/block")
     for name in names_in(root):
         if (root / name / "device").exists() and _text(root / name / "removable") != "1":
-            yield name
+            yield root / name
 
 
 def _text(path: Path) -> str:

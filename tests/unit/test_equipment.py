@@ -156,3 +156,24 @@ def test_the_time_of_a_loss_is_kept_and_ends_with_the_return() -> None:
 def test_a_tree_without_sys_has_no_such_channels(tmp_path: Path) -> None:
     with pytest.raises(NoDataError):
         EquipmentCollector().open(Host(write(tmp_path, {"proc/stat": "cpu 1\n"})))
+
+
+def test_a_renamed_device_is_known_again_by_its_hardware(tmp_path: Path) -> None:
+    root = write(tmp_path, {"proc/stat": "cpu 1\n", "sys/devices/pci0000:00/0000:3b:00.0/vendor": "0x8086\n"})
+    interface = root / "sys/class/net/eth0"
+    interface.mkdir(parents=True)
+    (interface / "device").symlink_to("../../../devices/pci0000:00/0000:3b:00.0")
+    known = update({}, present(Host(root)), 1)
+    interface.rename(root / "sys/class/net/enp59s0")
+    renamed = present(Host(root))
+    after = update(known, renamed, 5)
+    assert missing(after, renamed) == []
+    assert list(after) == [Device("nic", "enp59s0", "0000:3b:00.0")]
+    assert after is not known
+
+
+def test_a_second_port_of_the_same_card_takes_no_place(tmp_path: Path) -> None:
+    one, two = (Device("nic", name, "0000:3b:00.0") for name in ("eth0", "eth1"))
+    known = update(update({}, frozenset({one}), 1), frozenset({one, two}), 2)
+    assert set(known) == {one, two}
+    assert [lost.device for lost in missing(update(known, frozenset({one}), 3), frozenset({one}))] == [two]
