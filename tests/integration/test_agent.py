@@ -19,6 +19,8 @@ from hostsight.errors import LockedError, SettingsError, StorageError
 from hostsight.folders import DataFolder
 from hostsight.settings import AgentSettings, Duration, Settings
 from ingest.agent import run_agent
+from ingest.collector import Host
+from ingest.equipment import Memory
 from ingest.heartbeat import Heartbeat, read_heartbeat, write_heartbeat
 from ingest.segment import SegmentReader, list_segments
 
@@ -85,6 +87,14 @@ def test_collects_until_it_is_told_to_stop_and_keeps_all(data: DataFolder) -> No
     found = stamps(data)
     assert found == sorted(set(found))
     assert len(found) >= beat.ticks
+
+
+def test_it_remembers_the_devices_of_the_host(data: DataFolder) -> None:
+    with agent(data):
+        until(data, lambda _: data.equipment.exists())
+    known = Memory(data.equipment, Host(Path("/"))).load()
+    online = Path("/sys/devices/system/cpu/online")
+    assert ("cpu0" in {device.name for device in known}) == online.exists()
 
 
 def test_it_takes_no_huge_pages(data: DataFolder) -> None:
