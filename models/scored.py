@@ -20,7 +20,7 @@ class Scored:
 
     ends: int64 [windows].  scores, tail: [windows, detectors].
     rank: [windows], the fused score.  fused: [windows], its tail probability.
-    anomalous: beyond the percentile, with at least one channel further from usual than its smallest effect.
+    anomalous: beyond the threshold, with at least one channel further from usual than its smallest effect.
     extreme: anomalous, and far beyond the tail.  confidence: [windows], 0 to 1, how far the detectors agree.
     """
 
