@@ -72,7 +72,10 @@ class View(Screen[None]):
         self.call_after_refresh(self.reload)
 
     def update_header(self) -> None:
-        header = self.query_one(Header)
+        """Nothing while the view is still being made, or is gone: the console's beat may fall between."""
+        header = next(iter(self.query(Header)), None)
+        if header is None:
+            return
         header.crumbs = self.crumbs()
         header.live = self.console.follow.live
         header.age_seconds = self.console.age_seconds()

@@ -164,3 +164,12 @@ async def test_enter_on_a_host_lists_its_episodes() -> None:
         screen = await shown(pilot, "host:gpu01", "1 of 2 episodes")
         assert isinstance(app.screen, Episodes)
         assert "elsewhere" not in screen
+
+
+async def test_a_beat_before_a_view_is_composed_does_no_harm() -> None:
+    app = console(FakeSource())
+    async with app.run_test(size=SMALL) as pilot:
+        await shown(pilot, "interconnect")
+        app.action_view("query")
+        app.beat()
+        await shown(pilot, "SQL")
