@@ -5,7 +5,7 @@
 -- output   place: order in which they are shown; subsystem, label, unit; step: number of the step, from 0; value
 -- grain    one row a subsystem and step that has a window ending in it
 --
--- Devices are added up; those that are made of others (bonds, bridges, md, device mapper) would count twice.
+-- Devices are added up; those that are made of others (bonds, bridges, VLANs, tunnels, md, device mapper) would count twice.
 WITH headlines (place, subsystem, metric, label, unit) AS (
   VALUES
     (1, 'cpu', 'busy_percent', 'busy', '%'),
@@ -22,7 +22,11 @@ shown AS (
   FROM channels JOIN headlines USING (subsystem, metric)
   WHERE host = $host
     AND (subsystem NOT IN ('cpu', 'memory', 'agent') OR device = 'host')
-    AND NOT regexp_matches(device, '^(lo$|bond|br|docker|veth|virbr|md|dm-|loop|zram)')
+    AND NOT regexp_matches(
+      device,
+      '^(lo$|bond|team|br|docker|cni|ovs|veth|virbr|vlan|macvlan|ipvlan|vxlan|geneve|flannel|cilium|tun|wg|md|dm-|loop|zram)'
+    )
+    AND NOT (headlines.subsystem = 'network' AND regexp_matches(device, '[.][0-9]+$'))
 ),
 totals AS (
   SELECT place, subsystem, label, unit, window_end, sum(mean::DOUBLE) AS total
