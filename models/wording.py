@@ -23,7 +23,7 @@ def value(number: float, unit: str) -> str:
         return _scaled(number, LARGE, " ") + base + per
     if base in {"%", "°C"}:
         return f"{number:.0f} {unit}" if abs(number) >= 9.5 else f"{_digits(number)} {unit}"
-    counted = "" if base in {"1", "ratio"} else f" {base}"
+    counted = "" if base in {"", "1", "ratio"} else f" {base}"
     return _scaled(number, LARGE, "") + counted + per
 
 

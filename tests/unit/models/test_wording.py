@@ -69,3 +69,7 @@ def test_summary_of_many_things_is_plural_and_names_the_unit_once() -> None:
 def test_summary_of_a_level_that_stayed() -> None:
     found = summary(main("busy_percent", "%", 4.5, "changed"))
     assert found == "cpu: busy behaves unlike before, around 4.5 %"
+
+
+def test_an_amount_in_no_known_unit_is_a_number_alone() -> None:
+    assert value(0.72, "") == "0.72"
