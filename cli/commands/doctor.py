@@ -98,11 +98,12 @@ def _show_findings(findings: Iterable[Finding]) -> None:
 
 def _show_quality(quality: Quality | None) -> None:
     from cli.output import safe
+    from cli.text import plural
 
     if quality is None:
         click.echo("telemetry: none in this data folder yet\n")
         return
-    state = "good" if not quality.issues else f"{len(quality.issues)} issues"
+    state = plural(len(quality.issues), "issue") if quality.issues else "good"
     click.echo(f"telemetry: {state}; {quality.ticks:,} ticks, {quality.late_ticks:,} skipped as late")
     for issue in quality.issues:
         click.echo(f"  issue: {safe(issue.what)}")
