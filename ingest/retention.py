@@ -1,7 +1,8 @@
 """Retention: what is too old, or too much, leaves the lake.
 
-Age counts from now, or from the newest sample where the clock runs ahead of it: a clock that is set far forward deletes
-nothing by itself.
+Age counts from now, or from the newest sample where the clock runs ahead of it. The agent follows a clock that is set far
+forward, and stamps samples with it: so hours beyond a gap of over a day count only once PROVEN_HOURS hours hold data after
+it, and until then age counts from before the gap. A clock that was wrong for less than that deletes nothing by age.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,8 @@ from ingest.parquet import open_file
 
 THINNING = 10
 _THINNED = b"hostsight.thinned"
+GAP_NS = 24 * HOUR_NS
+PROVEN_HOURS = 24
 _KEPT_HOURS = 2
 """Hours that are never deleted for size: the live path writes there."""
 
@@ -54,7 +57,9 @@ class RetainReport:
 
 def retain(lake: Lake, settings: RetentionSettings, now_ns: int) -> RetainReport:
     """Delete by age, thin features, then delete the oldest hours while the lake is too large. Raises StorageError."""
-    now_ns = _sensible(lake, now_ns)
+    ends = _hour_ends(lake)
+    newest_ns = min([now_ns, *ends[-1:]])
+    now_ns = min(now_ns, _proven(ends, now_ns))
     report = RetainReport(now_ns)
     ages: dict[Kind, int] = {
         "samples": settings.samples.ns,
@@ -66,13 +71,22 @@ def retain(lake: Lake, settings: RetentionSettings, now_ns: int) -> RetainReport
             if _end(folder) <= now_ns - age_ns:
                 _empty(folder, report)
     _thin_old(lake, now_ns - settings.features.ns, report)
-    _shrink(lake, settings.max_bytes, now_ns, report)
+    _shrink(lake, settings.max_bytes, newest_ns, report)
     return report
 
 
-def _sensible(lake: Lake, now_ns: int) -> int:
-    newest = max((_end(folder) for kind in KINDS for folder in lake.hour_folders(kind)), default=now_ns)
-    return min(now_ns, newest)
+def _hour_ends(lake: Lake) -> list[int]:
+    """When each hour ends that holds anything, in order."""
+    return sorted({_end(folder) for kind in KINDS for folder in lake.hour_folders(kind)})
+
+
+def _proven(ends: list[int], now_ns: int) -> int:
+    """The end of the newest hour that age may count from: the last before the first gap that too few hours follow."""
+    recent = ends[-PROVEN_HOURS:]
+    for before, after in pairwise(recent):
+        if after - before > GAP_NS + HOUR_NS:
+            return before
+    return recent[-1] if recent else now_ns
 
 
 def _end(folder: Path) -> int:

@@ -84,13 +84,13 @@ def test_old_features_keep_one_window_in_ten(lake: Lake) -> None:
 def test_windows_with_a_longer_stride_are_thinned_by_it(lake: Lake) -> None:
     first = START - 30 * HOUR
     lake.write("features", HOST, span(first, first + 600), features([first + 10.0 * k for k in range(1, 61)]))
-    fill(lake, "features", range(1))
+    fill(lake, "features", range(15, -1, -15))
     retain(lake, RetentionSettings(features=Duration(DAY)), at(0.1))
     assert lake.read("features", HOST, span(first, first + 600)).num_rows == 12
 
 
 def test_features_are_thinned_once(lake: Lake) -> None:
-    fill(lake, "features", range(30, -1, -30))
+    fill(lake, "features", range(30, -1, -15))
     settings = RetentionSettings(features=Duration(DAY))
     assert [retain(lake, settings, at(0.1)).thinned for _ in range(2)] == [1, 0]
 
@@ -99,17 +99,17 @@ def test_an_hour_that_is_not_compacted_yet_is_not_thinned(lake: Lake) -> None:
     first = START - 30 * HOUR
     for end in range(1, 21):
         lake.write("features", HOST, span(first + end - 1, first + end), features([first + end]))
-    fill(lake, "features", range(1))
+    fill(lake, "features", range(15, -1, -15))
     assert retain(lake, RetentionSettings(features=Duration(DAY)), at(0.1)).thinned == 0
 
 
 def test_a_damaged_file_of_features_is_set_aside(lake: Lake) -> None:
-    fill(lake, "features", range(30, -1, -30))
+    fill(lake, "features", range(30, -1, -15))
     path = lake.files("features")[0].path
     flip(path, 60)
     report = retain(lake, RetentionSettings(features=Duration(DAY)), at(0.1))
     assert [str(path) in problem for problem in report.problems] == [True]
-    assert ages(lake, "features") == [0]
+    assert ages(lake, "features") == [15, 0]
 
 
 def test_over_the_size_the_oldest_hours_go_and_scores_last(lake: Lake) -> None:
@@ -134,6 +134,29 @@ def test_a_clock_set_far_forward_deletes_nothing(lake: Lake) -> None:
     fill(lake, "samples", range(5, -1, -1))
     assert retain(lake, RetentionSettings(), at(24 * 365)).deleted == 0
     assert len(lake.files("samples")) == 6
+
+
+def test_samples_stamped_by_a_clock_set_far_forward_delete_nothing_that_is_older(lake: Lake) -> None:
+    fill(lake, "samples", range(32, 26, -1))
+    fill(lake, "samples", range(0, -23, -1))
+    settings = RetentionSettings(samples=Duration(2 * HOUR))
+    report = retain(lake, settings, at(23))
+    assert report.now_ns == at(-26)
+    assert ages(lake, "samples") == [28, 27, *range(0, -23, -1)]
+
+
+def test_after_a_gap_of_over_a_day_age_counts_again_once_24_hours_hold_data(lake: Lake) -> None:
+    fill(lake, "samples", range(32, 26, -1))
+    fill(lake, "samples", range(0, -24, -1))
+    assert retain(lake, RetentionSettings(samples=Duration(48 * HOUR)), at(24)).now_ns == at(24)
+    assert ages(lake, "samples") == [*range(0, -24, -1)]
+
+
+def test_over_the_size_hours_go_whatever_the_gap(lake: Lake) -> None:
+    fill(lake, "samples", range(32, 26, -1))
+    fill(lake, "samples", range(0, -5, -1))
+    retain(lake, RetentionSettings(max_bytes=Size(1)), at(5))
+    assert ages(lake, "samples") == [-3, -4]
 
 
 def test_an_empty_lake_has_nothing_to_retain(lake: Lake) -> None:
