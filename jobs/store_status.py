@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from hostsight.folders import SET_ASIDE, DataFolder
+from hostsight.folders import DataFolder
 from ingest.heartbeat import Heartbeat
+from jobs.folder_sizes import FolderSizes
 from jobs.progress import Progress
+
+_LAKES = FolderSizes()
+"""The console and `up` ask each second; of a lake of months little changes in between."""
 
 
 class StoreStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,31 +34,25 @@ def read_store(
     data: DataFolder, beat: Heartbeat | None, progress: Progress | None, *, drained: bool = False
 ) -> StoreStatus:
     """`drained`: the spool is sent to InfluxDB."""
-    lake = list(_files(data.lake))
+    lake_bytes, damaged = _LAKES.measure(str(data.lake))
     return StoreStatus(
         kind=progress.store if progress else "influx" if drained else "embedded",
-        spool_bytes=sum(size for _, size in _files(data.spool)),
+        spool_bytes=_spool_bytes(data.spool),
         spool_dropped_segments=beat.spool_dropped_segments if beat else 0,
-        lake_bytes=sum(size for _, size in lake),
-        damaged_files=sum(name.endswith(SET_ASIDE) for name, _ in lake),
+        lake_bytes=lake_bytes,
+        damaged_files=damaged,
         free_bytes=_free_bytes(data.root),
     )
 
 
-def _files(folder: Path) -> Iterator[tuple[str, int]]:
-    """(name, size) of all files below; one that goes meanwhile is left out, and so is what may not be read."""
-    try:
-        entries = list(os.scandir(folder))
-    except OSError:
-        return
-    for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            yield from _files(Path(entry.path))
-            continue
-        try:
-            yield entry.name, entry.stat(follow_symlinks=False).st_size
-        except OSError:
-            continue
+def _spool_bytes(folder: Path) -> int:
+    """The agent writes there in place; what goes meanwhile is left out."""
+    size = 0
+    for base, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                size += (Path(base) / name).stat().st_size
+    return size
 
 
 def _free_bytes(root: Path) -> int | None:
