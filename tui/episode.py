@@ -10,7 +10,6 @@ from textual.content import Content
 from textual.widgets import Static
 
 from hostsight.clock import SECOND_NS
-from hostsight.errors import HostsightError
 from hostsight.timerange import TimeRange
 from tui.attribution import AttributionTree, Node
 from tui.glyphs import MUTED, severity
@@ -18,6 +17,7 @@ from tui.quantity import ABSENT, duration, instant, probability
 from tui.source import Episode, EpisodeDetail, Pulse
 from tui.text import clean, fit
 from tui.timeline import Plot, Timeline
+from tui.trouble import trouble
 from tui.view import View
 
 MIN_MARGIN_NS = 60 * SECOND_NS
@@ -82,8 +82,8 @@ class EpisodeView(View):
     async def _plot_or_say(self) -> None:
         try:
             await self._plot()
-        except HostsightError as error:
-            self.show_trouble(str(error))
+        except Exception as error:  # noqa: BLE001  # the console outlives it
+            self.show_trouble(trouble(error))
 
     async def _plot(self) -> None:
         node = self.query_one(AttributionTree).current

@@ -32,6 +32,7 @@ LEARNING = Mark("◌", "learning", "$text-primary")
 NO_DATA = Mark("○", "no data", MUTED)
 STALE = Mark("○", "stale", MUTED)
 LIVE = Mark("●", "LIVE", "$text-success")
+OUTDATED = Mark("◇", "STALE", "bold $text-warning")
 PAUSED = Mark("‖", "PAUSED", "bold $text-warning")
 
 SEVERITIES = {"info": INFO, "warning": WARNING, "critical": CRITICAL}

@@ -6,11 +6,12 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from tui.glyphs import LIVE, MUTED, PAUSED
+from tui.glyphs import LIVE, MUTED, OUTDATED, PAUSED, Mark
 from tui.quantity import duration
 from tui.text import clean, fit
 
-STALE_SECONDS = 10
+STALE_SECONDS = 30
+"""Telemetry by way of a server that gets it in batches is often some 20 s old."""
 
 
 class Header(Widget):
@@ -25,7 +26,7 @@ class Header(Widget):
 
     def render(self) -> Content:
         right = Content.assemble(
-            (PAUSED if not self.live else LIVE).content(),
+            self._mark().content(),
             "  ",
             self._age(),
             f"  {clean(self.range_text)}".rstrip(),
@@ -33,6 +34,12 @@ class Header(Widget):
         width = self.content_size.width
         left = " › ".join(map(clean, self.crumbs))
         return Content.assemble((fit(left, max(0, width - right.cell_length - 2)), "bold"), "  ", right)
+
+    def _mark(self) -> Mark:
+        """A range that moves with the clock is not live where nothing new comes into it."""
+        if not self.live:
+            return PAUSED
+        return OUTDATED if self.age_seconds is not None and self.age_seconds > STALE_SECONDS else LIVE
 
     def _age(self) -> Content:
         if self.age_seconds is None:

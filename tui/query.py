@@ -12,7 +12,6 @@ from textual.content import Content
 from textual.widgets import Static, TextArea
 
 from hostsight.clock import SECOND_NS
-from hostsight.errors import HostsightError
 from hostsight.timerange import TimeRange
 from tui.background import Background
 from tui.glyphs import CRITICAL, NORMAL, WARNING, Mark
@@ -21,6 +20,7 @@ from tui.rowlist import Chosen
 from tui.schemalist import SchemaList, SchemaRow
 from tui.source import Pulse, Query, Result
 from tui.text import clean
+from tui.trouble import trouble
 from tui.view import View
 
 EXAMPLE = """-- ctrl+j runs, F2 shows the schema, ctrl+r earlier queries
@@ -112,11 +112,9 @@ class QueryView(View):
         try:
             self._query = await self._background.run(self.console.source.query, text, self.console.rows)
             self.refresh_bindings()
-            result = await self._background.run(self._query.wait)
-        except HostsightError as error:
-            self._say(WARNING if self._cancelled else CRITICAL, str(error))
-        else:
-            await self._show(result)
+            await self._show(await self._background.run(self._query.wait))
+        except Exception as error:  # noqa: BLE001  # the console outlives it
+            self._say(WARNING if self._cancelled else CRITICAL, trouble(error))
         finally:
             self._query = None
             self.refresh_bindings()

@@ -1,7 +1,7 @@
 """What the console reads, in the console's own words; `tui.live` is the one real source.
 
 Every method blocks and may be called from any one thread at a time; none is called from the thread that draws.
-Failures are HostsightErrors: their sentence is shown, the last good data stays on the screen.
+Failures are HostsightErrors: their sentence, or the name of any other error, is shown, the last good data stays on the screen.
 
 The types are msgspec's, not dataclasses: those would cost the first frame 7 ms.
 """

@@ -10,7 +10,6 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
-from hostsight.errors import HostsightError
 from hostsight.timerange import TimeRange
 from tui.glyphs import WARNING
 from tui.header import Header
@@ -18,6 +17,7 @@ from tui.keyline import KeyLine
 from tui.pace import Pace
 from tui.source import Pulse
 from tui.text import clean
+from tui.trouble import trouble
 
 if TYPE_CHECKING:
     from tui.app import Console
@@ -55,7 +55,7 @@ class View(Screen[None]):
         raise NotImplementedError
 
     async def load(self, pulse: Pulse, span: TimeRange) -> None:
-        """Read what the view shows of `span` and show it; may raise HostsightError."""
+        """Read what the view shows of `span` and show it; what it raises is shown as trouble."""
         raise NotImplementedError
 
     def compose(self) -> ComposeResult:
@@ -99,8 +99,8 @@ class View(Screen[None]):
                 self.console.saw(pulse)
                 await self.load(pulse, self.console.span())
             self.show_trouble("")
-        except (HostsightError, OSError) as error:  # what is on disk may vanish while it is read
-            self.show_trouble(str(error))
+        except Exception as error:  # noqa: BLE001  # it is shown, and read again: the console outlives it
+            self.show_trouble(trouble(error))
         finally:
             self._loading = False
         self.update_header()
@@ -109,8 +109,8 @@ class View(Screen[None]):
         """Acknowledge an episode, or take that back, and show what came of it."""
         try:
             await self.console.read(self.console.source.acknowledge, episode_id)
-        except HostsightError as error:
-            self.notify(str(error), severity="warning", markup=False)
+        except Exception as error:  # noqa: BLE001  # the console outlives it
+            self.notify(trouble(error), severity="warning", markup=False)
             return
         self.reload()
 

@@ -83,14 +83,14 @@ def wave(span: TimeRange, points: int = 60, peak: float = 50.0) -> Series:
 class FakeQuery:
     """Ends at once with `outcome`, or when cancelled if it is None."""
 
-    outcome: Result | HostsightError | None
+    outcome: Result | Exception | None
     cancelled: threading.Event = field(default_factory=threading.Event)
 
     def wait(self) -> Result:
         if self.outcome is None:
             assert self.cancelled.wait(30)
             raise UsageError("the query was cancelled")
-        if isinstance(self.outcome, HostsightError):
+        if isinstance(self.outcome, Exception):
             raise self.outcome
         return self.outcome
 
@@ -107,8 +107,8 @@ class FakeSource:
     rows: Sequence[Episode] = (EPISODE,)
     detail: EpisodeDetail = DETAIL
     lines: Sequence[Headline] | None = None
-    outcome: Result | HostsightError | None = RESULT
-    failure: HostsightError | None = None
+    outcome: Result | Exception | None = RESULT
+    failure: Exception | None = None
     texts: list[str] = field(default_factory=list)
     refusal: HostsightError | None = None
     acknowledged: list[int] = field(default_factory=list)

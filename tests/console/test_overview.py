@@ -46,12 +46,20 @@ async def test_the_warm_up_says_how_far_it_is_and_what_it_does() -> None:
         assert "No open episodes" in screen
 
 
-async def test_live_and_the_age_of_data_are_always_shown() -> None:
+async def test_what_is_followed_but_no_longer_comes_is_stale_and_its_age_always_shown() -> None:
     app = console(FakeSource(hosts=(replace(HOST, newest_ns=NOW - 75 * SECOND_NS),)))
     async with app.run_test(size=SMALL) as pilot:
-        await shown(pilot, "● LIVE", "data 1 min 15 s old")
+        await shown(pilot, "◇ STALE", "data 1 min 15 s old")
         await pilot.press("2")
-        await shown(pilot, "Episodes", "● LIVE", "data 1 min 15 s old")
+        await shown(pilot, "Episodes", "◇ STALE", "data 1 min 15 s old")
+        await pilot.press("f")
+        await shown(pilot, "‖ PAUSED", "data 1 min 15 s old")
+
+
+async def test_while_data_comes_the_view_is_live() -> None:
+    app = console()
+    async with app.run_test(size=SMALL) as pilot:
+        await shown(pilot, "● LIVE", "data 1 s old")
 
 
 async def test_data_that_no_longer_comes_is_stale_not_normal() -> None:
@@ -101,6 +109,19 @@ async def test_a_reading_that_fails_is_said_and_the_last_data_stays() -> None:
         source.failure = None
         app.beat()
         await until(pilot, lambda: "cannot be read" not in text(app))
+
+
+async def test_an_unexpected_error_is_said_and_the_console_goes_on() -> None:
+    source = FakeSource()
+    app = console(source)
+    async with app.run_test(size=LARGE) as pilot:
+        await shown(pilot, "interconnect")
+        source.failure = ImportError("cannot import name 'x' from 'y'")
+        app.beat()
+        await shown(pilot, "▲ unexpected error, ImportError: cannot import name 'x' from 'y'; if it stays")
+        source.failure = None
+        app.beat()
+        await until(pilot, lambda: "unexpected" not in text(app))
 
 
 async def test_absent_values_are_shown_as_no_data() -> None:

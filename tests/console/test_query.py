@@ -46,6 +46,17 @@ async def test_a_refusal_is_one_sentence() -> None:
         await shown(pilot, "■ COPY is not allowed: a query may only read")
 
 
+async def test_an_unexpected_error_is_said_and_another_query_can_run() -> None:
+    source = FakeSource(outcome=ImportError("no module named x"))
+    app = console(source)
+    async with app.run_test(size=LARGE) as pilot:
+        await pilot.press("3", "ctrl+j")
+        await shown(pilot, "■ unexpected error, ImportError: no module named x")
+        source.outcome = RESULT
+        await pilot.press("ctrl+j")
+        await shown(pilot, "3 rows in 0.25 s")
+
+
 async def test_escape_stops_a_running_query_and_a_second_leaves() -> None:
     source = FakeSource(outcome=None)
     app = console(source)
