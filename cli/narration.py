@@ -37,7 +37,7 @@ def narrate(data: DataFolder, settings: Settings, lines: Lines, ended: threading
         status, episodes = look(data, settings, began_ns, now_ns)
         for line in narrator.tell(status, episodes, now_ns):
             lines.say(line)
-        lines.show(status.hosts)
+        lines.show(status.hosts if status.pipeline.running else ())
         if over:
             lines.say(f"stopped; {plural(len(episodes), 'episode')} in this time")
             return
@@ -78,7 +78,7 @@ class Narrator:
     def tell(self, status: Status, episodes: Sequence[Episode], now_ns: int) -> list[str]:
         lines = [
             *self._agent(status),
-            *(line for host in status.hosts for line in self._host(host)),
+            *(line for host in status.hosts if status.pipeline.running for line in self._host(host)),
             *(line for episode in reversed(episodes) for line in self._episode(episode)),
             *self._new_problems(status),
         ]

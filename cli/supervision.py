@@ -63,8 +63,8 @@ class Supervision:
 def require_free(data: DataFolder) -> None:
     """Raises LockedError where an agent or the jobs already run on `data`: two of either would wait for ever."""
     with (
-        locked(data.run / "agent.lock", "an agent"),
-        locked(data.run / "serve.lock", "a pipeline (`hostsight serve`)"),
+        locked(data.agent_lock, "an agent"),
+        locked(data.serve_lock, "a pipeline (`hostsight serve`)"),
     ):
         pass
 

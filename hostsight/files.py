@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,6 +13,8 @@ from pathlib import Path
 from hostsight.errors import FullError, LockedError, StorageError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_LOCK_ATTEMPTS = 3
+_LOCK_PAUSE_SECONDS = 0.02
 
 
 def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
@@ -46,6 +49,29 @@ def write_atomic(path: Path, content: bytes, *, sync: bool = False, mode: int = 
         raise storage_error(error, "writing", path) from error
 
 
+def write_report(path: Path, content: bytes) -> None:
+    """Replace `path`, by which a process says how it is. Raises StorageError, FullError.
+
+    On a full disk it is written over the one before, which takes no space: that is when people ask.
+    """
+    try:
+        write_atomic(path, content)
+    except FullError:
+        if not _write_over(path, content):
+            raise
+
+
+def _write_over(path: Path, content: bytes) -> bool:
+    """Whether it worked. A reader that comes in between finds no report, as in the first seconds of a process."""
+    try:
+        with path.open("r+b", buffering=0) as file:
+            written = file.write(content)
+            file.truncate(written)
+    except OSError:
+        return False
+    return written == len(content)
+
+
 def discard(part: Path) -> None:
     """Delete what a failed write left, where that is possible: a disk that fails may have become read-only."""
     with suppress(OSError):
@@ -75,7 +101,10 @@ def make_folder(path: Path) -> Path:
 
 @contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
-    """Hold an exclusive lock on `path` for as long as this process lives; raises LockedError at once."""
+    """Hold an exclusive lock on `path`, which lies in `run/` of a data folder, for as long as this process lives.
+
+    Raises LockedError at once, or as good as: `lock_holder` holds a lock for an instant.
+    """
     make_folder(path.parent)
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -83,11 +112,11 @@ def locked(path: Path, what: str) -> Iterator[None]:
         raise storage_error(error, "opening", path) from error
     try:
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(fd)
         except BlockingIOError as error:
-            holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            holder = _holder(fd) or "unknown"
             raise LockedError(
-                f"{what} is already running on {path.parent} (process {holder}); stop it, or choose another folder with --data"
+                f"{what} is already running on {path.parent.parent} (process {holder}); stop it, or choose another folder with --data"
             ) from error
         with suppress(OSError):  # the lock holds on a full disk too; the number only helps the message
             os.ftruncate(fd, 0)
@@ -95,3 +124,36 @@ def locked(path: Path, what: str) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
+
+
+def _lock(fd: int) -> None:
+    """Raises BlockingIOError where another process holds it for longer than an instant."""
+    for _ in range(_LOCK_ATTEMPTS - 1):
+        with suppress(BlockingIOError):
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(_LOCK_PAUSE_SECONDS)
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def lock_holder(path: Path) -> int | None:
+    """The process that holds `locked(path)`: 0 where its number is unknown, None where nobody does or it may not be read."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _holder(fd)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    return None
+
+
+def _holder(fd: int) -> int:
+    """What its holder wrote into a lock; 0 where there was no room to."""
+    number = os.pread(fd, 32, 0).strip()
+    return int(number) if number.isdigit() else 0

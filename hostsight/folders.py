@@ -45,6 +45,21 @@ class DataFolder:
         return self.root / "run"
 
     @property
+    def agent_lock(self) -> Path:
+        """Held by the agent for as long as it lives."""
+        return self.run / "agent.lock"
+
+    @property
+    def serve_lock(self) -> Path:
+        """Held by whatever moves the watermarks: `serve`, or an import."""
+        return self.run / "serve.lock"
+
+    @property
+    def up_lock(self) -> Path:
+        """Held by `up`, which starts agent and jobs, again and again where they end."""
+        return self.run / "up.lock"
+
+    @property
     def logs(self) -> Path:
         return self.root / "logs"
 

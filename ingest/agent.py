@@ -65,7 +65,7 @@ def run_agent(settings: Settings, data: DataFolder, *, seconds: float | None = N
         os.environ.setdefault(name, value)
     _refuse_huge_pages()
     data.create()
-    with locked(data.run / "agent.lock", "hostsight agent"):
+    with locked(data.agent_lock, "hostsight agent"):
         clock = AgentClock(seconds)
         with _signals(clock):
             _collect(settings, data, clock)

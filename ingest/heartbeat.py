@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from hostsight.clock import SECOND_NS
-from hostsight.errors import FullError
-from hostsight.files import write_atomic
+from hostsight.files import write_report
 from hostsight.folders import DataFolder
 from hostsight.process import process_exists
 
@@ -53,27 +51,8 @@ class Heartbeat(msgspec.Struct, frozen=True):
 
 
 def write_heartbeat(data: DataFolder, beat: Heartbeat) -> None:
-    """Replace the heartbeat; raises StorageError, FullError.
-
-    On a full disk it is written over the one before, which takes no space: that is when people ask how the agent is.
-    """
-    content = msgspec.json.encode(beat)
-    try:
-        write_atomic(data.heartbeat, content)
-    except FullError:
-        if not _write_over(data.heartbeat, content):
-            raise
-
-
-def _write_over(path: Path, content: bytes) -> bool:
-    """Whether it worked. A reader that comes in between finds no heartbeat, as in the first seconds of an agent."""
-    try:
-        with path.open("r+b", buffering=0) as file:
-            written = file.write(content)
-            file.truncate(written)
-    except OSError:
-        return False
-    return written == len(content)
+    """Raises StorageError, FullError."""
+    write_report(data.heartbeat, msgspec.json.encode(beat))
 
 
 def read_heartbeat(data: DataFolder) -> Heartbeat | None:

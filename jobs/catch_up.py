@@ -49,7 +49,7 @@ def run_import(
     """
     clock, stop = SystemClock(), stop or threading.Event()
     data.create()
-    with locked(data.run / "serve.lock", "a pipeline (`hostsight serve`)"):
+    with locked(data.serve_lock, "a pipeline (`hostsight serve`)"):
         recover(data)
         refit = RefitJob(settings, data, clock, stop)
         with (

@@ -8,7 +8,8 @@ from typing import Literal
 import msgspec
 
 from hostsight.clock import SECOND_NS, iso
-from jobs.progress import HostProgress, Progress
+from jobs.processes import Processes
+from jobs.progress import HostProgress
 from jobs.schedule import MATERIALISE
 
 Phase = Literal["learning", "live", "no data"]
@@ -46,29 +47,31 @@ class HostStatus(msgspec.Struct, frozen=True, kw_only=True):
     open_episodes: int
 
 
-def read_hosts(
-    connection: sqlite3.Connection, progress: Progress | None, now_ns: int
-) -> tuple[HostStatus, ...]:
+def read_hosts(connection: sqlite3.Connection, processes: Processes, now_ns: int) -> tuple[HostStatus, ...]:
     """One a host, by name. `connection` has `sqlite3.Row` rows."""
+    progress = processes.progress
     recorded = {row["host"]: row for row in connection.execute(_RECORDED, (MATERIALISE,))}
     reported = {one.host: one for one in progress.hosts} if progress else {}
-    running = progress is not None and progress.running(now_ns)
     return tuple(
-        _host(reported.get(host, HostProgress(host=host)), recorded.get(host), now_ns, running=running)
+        _host(reported.get(host, HostProgress(host=host)), recorded.get(host), now_ns, processes)
         for host in sorted(recorded.keys() | reported.keys())
     )
 
 
-def _host(reported: HostProgress, recorded: sqlite3.Row | None, now_ns: int, *, running: bool) -> HostStatus:
+def _host(
+    reported: HostProgress, recorded: sqlite3.Row | None, now_ns: int, processes: Processes
+) -> HostStatus:
     position_ns: int | None = recorded["position_ns"] if recorded else None
     model: str | None = recorded["model"] if recorded else None
     newest_ns = max(position_ns or 0, reported.available_ns or 0) or None
-    phase = _phase(newest_ns, model, now_ns)
+    gone = processes.agent_gone(reported.host)
+    live = reported.live if processes.jobs_report and reported.live is not None else model is not None
+    phase: Phase = "no data" if gone or _is_silent(newest_ns, now_ns) else "live" if live else "learning"
     return HostStatus(
         host=reported.host,
         phase=phase,
-        progress=1.0 if model else reported.progress,
-        activity=_activity(reported, phase, running=running),
+        progress=1.0 if live else reported.progress,
+        activity=_activity(reported, phase, processes),
         windows=reported.windows,
         newest_ns=newest_ns,
         processed_to=iso(position_ns),
@@ -78,15 +81,19 @@ def _host(reported: HostProgress, recorded: sqlite3.Row | None, now_ns: int, *, 
     )
 
 
-def _phase(newest_ns: int | None, model: str | None, now_ns: int) -> Phase:
-    if newest_ns is None or now_ns - newest_ns > SILENT_SECONDS * SECOND_NS:
-        return "no data"
-    return "live" if model else "learning"
+def _is_silent(newest_ns: int | None, now_ns: int) -> bool:
+    return newest_ns is None or now_ns - newest_ns > SILENT_SECONDS * SECOND_NS
 
 
-def _activity(reported: HostProgress, phase: Phase, *, running: bool) -> str:
-    if not running:
+def _activity(reported: HostProgress, phase: Phase, processes: Processes) -> str:
+    if not processes.jobs_run:
+        if processes.up is not None:
+            return "starting"
         return "not running: start `hostsight serve` or `hostsight up`"
+    if not processes.jobs_report:
+        return "no report from the jobs: starting, stuck, or unable to write"
+    if processes.agent_gone(reported.host):
+        return "waiting for telemetry: the agent is not running"
     if phase == "no data":
         return "waiting for telemetry: none for over a minute"
     return reported.activity or "starting"

@@ -29,7 +29,7 @@ class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
     """`failures` counts failed and lost runs of the last 24 h, `error` is the newest of them.
 
     `overrun`: it still runs although it was due again. `materialise` runs for as long as the pipeline does: its one
-    row grows, and `items` are windows.
+    row grows, and `items` are windows. next: None where nothing runs that would start it.
     """
 
     job: str
@@ -45,15 +45,20 @@ class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_jobs(
-    connection: sqlite3.Connection | None, settings: Settings, now_ns: int
+    connection: sqlite3.Connection | None, settings: Settings, now_ns: int, *, scheduled: bool
 ) -> tuple[JobStatus, ...]:
-    """One a job, in the order of the schedule; `connection` is None where there is no state database yet."""
+    """One a job, in the order of the schedule; `connection` is None where there is no state database yet.
+
+    `scheduled`: the process runs that would start them.
+    """
     table = schedules(settings.jobs)
-    return tuple(_read_job(connection, schedule, now_ns) for schedule in table.values())
+    return tuple(_read_job(connection, schedule, now_ns, scheduled=scheduled) for schedule in table.values())
 
 
-def _read_job(connection: sqlite3.Connection | None, schedule: Schedule, now_ns: int) -> JobStatus:
-    job, due = schedule.job, iso(schedule.next_due_ns(now_ns))
+def _read_job(
+    connection: sqlite3.Connection | None, schedule: Schedule, now_ns: int, *, scheduled: bool
+) -> JobStatus:
+    job, due = schedule.job, iso(schedule.next_due_ns(now_ns)) if scheduled else None
     row = connection.execute(_LAST, (job,)).fetchone() if connection else None
     if connection is None or row is None:
         return JobStatus(job=job, state="never", next=due)
@@ -67,7 +72,7 @@ def _read_job(connection: sqlite3.Connection | None, schedule: Schedule, now_ns:
         overrun=running and job != MATERIALISE and row["started_ns"] < schedule.latest_due_ns(now_ns),
         last_started=iso(row["started_ns"]),
         last_finished=iso(row["finished_ns"]),
-        duration_seconds=(end_ns - row["started_ns"]) / SECOND_NS,
+        duration_seconds=max(0.0, (end_ns - row["started_ns"]) / SECOND_NS),
         next=due,
         items=row["items"],
         failures=connection.execute(_FAILURES, since).fetchone()[0],

@@ -251,6 +251,7 @@ class HostPipeline:
             available_ns=self._available_ns,
             windows=self._done,
             progress=1.0 if self._detection.live else self._learning.progress,
+            live=self._detection.live,
             activity=self._activity(),
         )
 

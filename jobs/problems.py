@@ -8,15 +8,17 @@ from dataclasses import dataclass
 
 from hostsight.clock import SECOND_NS
 from hostsight.folders import DataFolder
-from hostsight.process import process_exists
 from hostsight.timerange import format_duration
-from ingest.heartbeat import Heartbeat, alive
+from ingest.heartbeat import alive
 from jobs.job_status import JobStatus
-from jobs.progress import STALE_SECONDS, HostProgress, Progress
+from jobs.processes import Processes
+from jobs.progress import HostProgress
 from jobs.store_status import StoreStatus
 
 LOW_BYTES = 64 * 2**20
 """Below this much room, writing is about to fail."""
+
+_NEVER = {"agent": "no agent has run", "serve": "no jobs have run"}
 
 BEHIND_SECONDS = 30.0
 AHEAD_SECONDS = 5.0
@@ -24,12 +26,10 @@ AHEAD_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What was found on the data folder at `now_ns`."""
+    """What was found on the data folder."""
 
     data: DataFolder
-    now_ns: int
-    beat: Heartbeat | None
-    progress: Progress | None
+    processes: Processes
     store: StoreStatus
     jobs: Sequence[JobStatus]
     state_error: str | None
@@ -38,8 +38,8 @@ class Facts:
 def find_problems(facts: Facts) -> tuple[str, ...]:
     return (
         *_folder(facts.data, facts.store),
-        *(() if _only_serves(facts) else _agent(facts.beat, facts.now_ns)),
-        *(() if _only_sends(facts) else _pipeline(facts.progress, facts.now_ns)),
+        *(() if _only_serves(facts) else _agent(facts.processes)),
+        *(() if _only_sends(facts) else _pipeline(facts.processes)),
         *_jobs(facts.jobs),
         *((facts.state_error,) if facts.state_error else ()),
     )
@@ -47,12 +47,12 @@ def find_problems(facts: Facts) -> tuple[str, ...]:
 
 def _only_serves(facts: Facts) -> bool:
     """Jobs over InfluxDB: the agents, or telegraf, are on other hosts."""
-    return facts.beat is None and facts.store.kind in {"influx", "telegraf"}
+    return facts.processes.beat is None and facts.store.kind in {"influx", "telegraf"}
 
 
 def _only_sends(facts: Facts) -> bool:
     """An agent that sends to InfluxDB: the jobs are on another host."""
-    return facts.progress is None and facts.store.kind == "influx"
+    return facts.processes.progress is None and facts.store.kind == "influx"
 
 
 def _folder(data: DataFolder, store: StoreStatus) -> Iterator[str]:
@@ -69,12 +69,17 @@ def _folder(data: DataFolder, store: StoreStatus) -> Iterator[str]:
         yield f"{store.damaged_files} damaged files were set aside as *.bad in {data.lake}; what they held is left out, and they can be deleted"
 
 
-def _agent(beat: Heartbeat | None, now_ns: int) -> Iterator[str]:
+def _agent(processes: Processes) -> Iterator[str]:
+    beat = processes.beat
+    if beat is None or not alive(beat, processes.now_ns):
+        age_ns = None if beat is None else processes.now_ns - beat.updated_ns
+        yield (
+            _not_running("the agent is", "agent", age_ns, processes.up)
+            if processes.agent is None
+            else _silent("the agent", processes.agent, age_ns, "agent")
+        )
     if beat is None:
-        yield "no agent has run on this data folder; start `hostsight agent` or `hostsight up`"
         return
-    if not alive(beat, now_ns):
-        yield _silent("the agent", "is", beat.pid, now_ns - beat.updated_ns, "agent")
     if beat.storage_error:
         yield f"the agent keeps no telemetry now: {beat.storage_error}"
     if beat.spool_dropped_segments:
@@ -84,12 +89,15 @@ def _agent(beat: Heartbeat | None, now_ns: int) -> Iterator[str]:
             yield f"collector {collector.name} fails: {collector.error}; `hostsight doctor` says more"
 
 
-def _pipeline(progress: Progress | None, now_ns: int) -> Iterator[str]:
-    if progress is None:
-        yield "no jobs have run on this data folder; start `hostsight serve` or `hostsight up`"
-        return
-    if not progress.running(now_ns):
-        yield _silent("the jobs", "are", progress.pid, now_ns - progress.updated_ns, "serve")
+def _pipeline(processes: Processes) -> Iterator[str]:
+    progress, now_ns = processes.progress, processes.now_ns
+    if progress is None or not progress.running(now_ns):
+        age_ns = None if progress is None else now_ns - progress.updated_ns
+        yield (
+            _not_running("the jobs are", "serve", age_ns, processes.up)
+            if processes.serve is None
+            else _silent("the jobs", processes.serve, age_ns, "serve")
+        )
         return
     if progress.error:
         yield f"the jobs do not get on: {progress.error}"
@@ -109,12 +117,19 @@ def _behind(host: HostProgress, now_ns: int) -> Iterator[str]:
         yield f"{host.host}: telemetry is stamped {format_duration(round(ahead))} ahead of this clock, which was set back; detection goes on, and stamps return to the clock little by little"
 
 
-def _silent(who: str, verb: str, pid: int, age_ns: int, command: str) -> str:
-    if age_ns > STALE_SECONDS * SECOND_NS and process_exists(pid):
-        return f"{who} (process {pid}) last reported {_ago(age_ns)}: stuck, or unable to write; make room or mend the rights, or restart `hostsight {command}`"
-    return (
-        f"{who} {verb} not running: last heard {_ago(age_ns)}; start `hostsight {command}` or `hostsight up`"
-    )
+def _silent(who: str, pid: int, age_ns: int | None, command: str) -> str:
+    """A process that holds its lock: it lives."""
+    number = f" (process {pid})" if pid else ""
+    how = "nothing reported yet: starting" if age_ns is None else f"last reported {_ago(age_ns)}: stuck"
+    return f"{who}{number} {how}, or unable to write; make room or mend the rights, or restart `hostsight {command}`"
+
+
+def _not_running(who: str, command: str, age_ns: int | None, up: int | None) -> str:
+    if up is not None:
+        return f"{who} being started by `hostsight up`; where that takes long, logs/{command}.log says why"
+    if age_ns is None:
+        return f"{_NEVER[command]} on this data folder; start `hostsight {command}` or `hostsight up`"
+    return f"{who} not running: last heard {_ago(age_ns)}; start `hostsight {command}` or `hostsight up`"
 
 
 def _jobs(jobs: Sequence[JobStatus]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from hostsight.clock import SECOND_NS
-from hostsight.files import write_atomic
+from hostsight.files import write_report
 from hostsight.folders import DataFolder
 from hostsight.process import process_exists
 
@@ -18,7 +18,8 @@ STALE_SECONDS = 10.0
 class HostProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How far one host's telemetry has come; times in nanoseconds since the epoch.
 
-    windows: how many were done since the pipeline started.  progress: of the warm-up, 0 to 1.
+    windows: how many were done since the pipeline started.  progress: of the warm-up, 0 to 1.  live: whether windows are
+    judged by a baseline; None where that is not known.
     """
 
     host: str
@@ -26,6 +27,7 @@ class HostProgress(msgspec.Struct, frozen=True, kw_only=True):
     available_ns: int | None = None
     windows: int = 0
     progress: float = 0.0
+    live: bool | None = None
     activity: str = ""
 
 
@@ -55,7 +57,7 @@ def progress_path(data: DataFolder) -> Path:
 
 def write_progress(data: DataFolder, progress: Progress) -> None:
     """Raises StorageError, FullError."""
-    write_atomic(progress_path(data), msgspec.json.encode(progress))
+    write_report(progress_path(data), msgspec.json.encode(progress))
 
 
 def read_progress(data: DataFolder) -> Progress | None:

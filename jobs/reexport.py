@@ -53,7 +53,7 @@ def run_reexport(
     """
     clock = SystemClock()
     data.create()
-    with locked(data.run / "serve.lock", "a pipeline (`hostsight serve`)"):
+    with locked(data.serve_lock, "a pipeline (`hostsight serve`)"):
         recover(data)
         with closing(open_state(data.state_db)) as connection, recorded(connection, REEXPORT, clock) as run:
             again = Reexporter(settings, data, open_store(settings, data), connection, clock)

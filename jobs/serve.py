@@ -65,7 +65,7 @@ def run_serve(
     settings = _recognised(settings)
     check_outward(settings.alerts)
     data.create()
-    with locked(data.run / "serve.lock", "a pipeline (`hostsight serve`)"), stopping_on_signals(stop):
+    with locked(data.serve_lock, "a pipeline (`hostsight serve`)"), stopping_on_signals(stop):
         recover(data)
         pipeline = Pipeline(settings, data, open_store(settings, data), clock, stop)
         pipeline.start()

@@ -14,13 +14,13 @@ from hostsight.clock import iso
 from hostsight.errors import HostsightError
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
-from ingest.heartbeat import Heartbeat, alive, read_heartbeat
+from ingest.heartbeat import Heartbeat, alive
 from jobs.alert_status import AlertStatus, alert_problems, read_alerts
 from jobs.drain_status import DrainStatus, drain_problems, read_drain
 from jobs.host_status import HostStatus, read_hosts
 from jobs.job_status import JobStatus, read_jobs
 from jobs.problems import Facts, find_problems
-from jobs.progress import Progress, read_progress
+from jobs.processes import Processes, read_processes
 from jobs.store_status import StoreStatus, read_store
 from migrations import open_state
 
@@ -56,7 +56,7 @@ class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The process that runs the jobs (`hostsight serve`)."""
+    """The process that runs the jobs (`hostsight serve`). `started` and what follows: as it last reported, if it has."""
 
     running: bool = False
     pid: int | None = None
@@ -95,15 +95,13 @@ class _State(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_status(data: DataFolder, settings: Settings, now_ns: int) -> Status:
-    beat, progress = read_heartbeat(data), read_progress(data)
+    processes = read_processes(data, now_ns)
     drain = read_drain(data, now_ns)
-    store = read_store(data, beat, progress, drained=drain is not None)
-    state = _read_state(data, settings, progress, now_ns)
+    store = read_store(data, processes.beat, processes.progress, drained=drain is not None)
+    state = _read_state(data, settings, processes, now_ns)
     facts = Facts(
         data=data,
-        now_ns=now_ns,
-        beat=beat,
-        progress=progress,
+        processes=processes,
         store=store,
         jobs=state.jobs,
         state_error=state.error,
@@ -112,8 +110,8 @@ def read_status(data: DataFolder, settings: Settings, now_ns: int) -> Status:
         version=__version__,
         data=str(data.root),
         time=iso(now_ns) or "",
-        agent=_agent(beat, now_ns),
-        pipeline=_pipeline(progress, now_ns),
+        agent=_agent(processes.beat, now_ns),
+        pipeline=_pipeline(processes, now_ns),
         store=store,
         drain=drain,
         hosts=state.hosts,
@@ -157,11 +155,12 @@ def _agent(beat: Heartbeat | None, now_ns: int) -> AgentStatus:
     )
 
 
-def _pipeline(progress: Progress | None, now_ns: int) -> PipelineStatus:
-    if progress is None:
-        return PipelineStatus()
+def _pipeline(processes: Processes, now_ns: int) -> PipelineStatus:
+    progress, holder = processes.progress, processes.serve
+    if progress is None or (holder and holder != progress.pid):
+        return PipelineStatus(running=processes.jobs_run, pid=holder or None)
     return PipelineStatus(
-        running=progress.running(now_ns),
+        running=processes.jobs_run,
         pid=progress.pid,
         started=iso(progress.started_ns),
         age_seconds=progress.age_seconds(now_ns),
@@ -170,19 +169,20 @@ def _pipeline(progress: Progress | None, now_ns: int) -> PipelineStatus:
     )
 
 
-def _read_state(data: DataFolder, settings: Settings, progress: Progress | None, now_ns: int) -> _State:
+def _read_state(data: DataFolder, settings: Settings, processes: Processes, now_ns: int) -> _State:
+    scheduled = processes.jobs_run
     if not data.state_db.exists():
-        return _State(jobs=read_jobs(None, settings, now_ns))
+        return _State(jobs=read_jobs(None, settings, now_ns, scheduled=scheduled))
     try:
         connection = open_state(data.state_db, read_only=True)
         try:
             return _State(
-                hosts=read_hosts(connection, progress, now_ns),
-                jobs=read_jobs(connection, settings, now_ns),
+                hosts=read_hosts(connection, processes, now_ns),
+                jobs=read_jobs(connection, settings, now_ns, scheduled=scheduled),
                 models=connection.execute("SELECT count(*) FROM models").fetchone()[0],
                 alerts=read_alerts(connection, settings.alerts),
             )
         finally:
             connection.close()
     except (HostsightError, sqlite3.Error) as error:
-        return _State(jobs=read_jobs(None, settings, now_ns), error=str(error))
+        return _State(jobs=read_jobs(None, settings, now_ns, scheduled=scheduled), error=str(error))

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from hostsight.clock import SECOND_NS, Clock, SystemClock
+from hostsight.files import locked
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
 from jobs.environment import settings_environment
@@ -26,12 +27,14 @@ def supervise(
     """Keep agent and jobs running until `stop` is set, or for `seconds`; then stop both and return.
 
     Call it from one thread and stay in it: the children end with that thread (`jobs.child`). `say` gets one sentence
-    whenever a child ends by itself. Raises StorageError where the data folder may not be written.
+    whenever a child ends by itself. Raises StorageError where the data folder may not be written, LockedError
+    where another such call holds it.
     """
     data.create()
     clock = SystemClock()
     services = [Service(spec, clock, say) for spec in specs(settings, data)]
-    tend(services, clock, stop or threading.Event(), seconds)
+    with locked(data.up_lock, "`hostsight up`"):
+        tend(services, clock, stop or threading.Event(), seconds)
 
 
 def specs(settings: Settings, data: DataFolder) -> list[ServiceSpec]:

@@ -48,7 +48,7 @@ def command(host: str | None, no_wait: bool) -> None:
         if not hosts:
             raise UnavailableError(f"{data.root} has no host to learn from yet; let `hostsight up` run first")
         try:
-            with locked(data.run / "serve.lock", "a pipeline (`hostsight serve`)"):
+            with locked(data.serve_lock, "a pipeline (`hostsight serve`)"):
                 _refit_here(settings, data, connection, hosts)
         except LockedError:
             _ask(data, connection, hosts, no_wait=no_wait)

@@ -81,7 +81,9 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
         )
     else:
         yield "agent", "not running"
-    if pipeline.running:
+    if pipeline.running and pipeline.started is None:
+        yield "jobs", f"process {pipeline.pid or 'unknown'}, no report yet"
+    elif pipeline.running:
         yield (
             "jobs",
             (

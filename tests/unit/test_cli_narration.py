@@ -90,6 +90,11 @@ def test_learning_is_told_in_tenths(narrator: Narrator) -> None:
     ]
 
 
+def test_nothing_is_told_of_a_host_before_the_jobs_run() -> None:
+    starting = msgspec.structs.replace(status(HOST), pipeline=PipelineStatus())
+    assert Narrator().tell(starting, (), T0) == ["collecting 412 channels of gpu01 every 100ms into /data"]
+
+
 def test_going_live_is_told_once(narrator: Narrator) -> None:
     live = status(msgspec.structs.replace(HOST, phase="live", progress=1.0, model="m1"))
     assert narrator.tell(live, (), T0) == [

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import NoReturn
 import pytest
 
 from hostsight.errors import FullError, LockedError, StorageError
-from hostsight.files import locked, make_folder, storage_error, write_atomic
+from hostsight.files import lock_holder, locked, make_folder, storage_error, write_atomic
 
 
 def mode(path: Path) -> int:
@@ -78,6 +79,35 @@ def test_a_second_holder_is_refused_at_once_and_told_who_holds_it(tmp_path: Path
         locked(path, "an agent"),
     ):
         pass
+
+
+def test_the_message_names_the_data_folder(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "agent.lock"
+    words = rf"running on {tmp_path} \("
+    with locked(path, "an agent"), pytest.raises(LockedError, match=words), locked(path, "an agent"):
+        pass
+
+
+def test_the_holder_of_a_lock_is_known_while_it_holds_it(tmp_path: Path) -> None:
+    path = tmp_path / "agent.lock"
+    assert lock_holder(path) is None
+    with locked(path, "an agent"):
+        assert lock_holder(path) == os.getpid()
+        path.write_text("")
+        assert lock_holder(path) == 0
+    assert lock_holder(path) is None
+
+
+def test_a_lock_that_is_held_for_an_instant_does_not_refuse_anybody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "agent.lock"
+    path.touch()
+    with path.open() as looked_at:
+        fcntl.flock(looked_at, fcntl.LOCK_SH)
+        monkeypatch.setattr("hostsight.files.time.sleep", lambda _: fcntl.flock(looked_at, fcntl.LOCK_UN))
+        with locked(path, "an agent"):
+            assert lock_holder(path) == os.getpid()
 
 
 def test_a_lock_is_free_again_after_its_holder(tmp_path: Path) -> None:

@@ -4,9 +4,8 @@ import json
 import os
 import sqlite3
 
-import pytest
-
 from hostsight.clock import SECOND_NS, FakeClock
+from hostsight.files import locked
 from hostsight.folders import SET_ASIDE, DataFolder
 from hostsight.settings import Settings
 from ingest.heartbeat import CollectorBeat, Heartbeat, write_heartbeat
@@ -117,7 +116,9 @@ def test_a_job_that_raised_shows_its_error_and_when_it_is_due(
 
     assert (shown.state, shown.failures, shown.duration_seconds) == ("failed", 1, 2.0)
     assert shown.error == "no space left while writing lake/x"
-    assert shown.next is not None
+    assert shown.next is None
+    write_progress(data, progress(clock))
+    assert job(status(data, clock), "compact").next == "2023-11-14T22:14:20.000Z"
     assert any("job compact failed" in problem for problem in status(data, clock).problems)
 
 
@@ -133,6 +134,15 @@ def test_a_failure_is_remembered_for_a_day_after_the_job_has_recovered(
     clock.advance(86_400)
     shown = job(status(data, clock), "retain")
     assert (shown.failures, shown.error) == (0, None)
+
+
+def test_a_run_that_ended_before_it_began_by_a_clock_set_back_took_no_time(
+    data: DataFolder, clock: FakeClock, state: sqlite3.Connection
+) -> None:
+    run = start_run(state, "compact", clock.wall_ns())
+    finish_run(state, run, clock.wall_ns() - SECOND_NS)
+
+    assert job(status(data, clock), "compact").duration_seconds == 0.0
 
 
 def test_a_job_that_was_killed_is_lost(data: DataFolder, clock: FakeClock, state: sqlite3.Connection) -> None:
@@ -164,19 +174,71 @@ def test_the_live_job_runs_for_ever_and_never_overruns(
     assert not job(status(data, clock), MATERIALISE).overrun
 
 
-@pytest.mark.parametrize(
-    ("pid", "words"),
-    [(GONE, "the agent is not running: last heard 30s ago"), (os.getpid(), "last reported 30s ago: stuck")],
-)
-def test_an_agent_that_ended_is_told_from_one_that_is_stuck(
-    data: DataFolder, clock: FakeClock, pid: int, words: str
-) -> None:
-    write_heartbeat(data, beat(clock, pid=pid))
+def test_an_agent_that_ended_is_told_from_one_that_is_stuck(data: DataFolder, clock: FakeClock) -> None:
+    write_heartbeat(data, beat(clock))
     clock.advance(30)
-    found = status(data, clock)
+    ended = status(data, clock)
+    with locked(data.agent_lock, "an agent"):
+        stuck = status(data, clock)
 
-    assert not found.agent.running
+    assert not ended.agent.running
+    assert any("the agent is not running: last heard 30s ago" in problem for problem in ended.problems)
+    words = f"the agent (process {os.getpid()}) last reported 30s ago: stuck, or unable to write"
+    assert any(words in problem for problem in stuck.problems)
+
+
+def test_jobs_that_hold_the_folder_but_cannot_report_are_running(
+    data: DataFolder, clock: FakeClock, state: sqlite3.Connection
+) -> None:
+    advance(state, MATERIALISE, "h1", clock.wall_ns(), clock.wall_ns())
+    write_progress(data, progress(clock, pid=GONE))
+    clock.advance(30)
+    with locked(data.serve_lock, "a pipeline"):
+        found = status(data, clock)
+
+    assert (found.pipeline.running, found.pipeline.pid, found.pipeline.started) == (True, os.getpid(), None)
+    assert found.hosts[0].activity == "no report from the jobs: starting, stuck, or unable to write"
+    words = f"the jobs (process {os.getpid()}) last reported 30s ago: stuck, or unable to write"
     assert any(words in problem for problem in found.problems)
+
+
+def test_while_up_starts_them_nobody_is_asked_to(
+    data: DataFolder, clock: FakeClock, state: sqlite3.Connection
+) -> None:
+    advance(state, MATERIALISE, "h1", clock.wall_ns(), clock.wall_ns())
+    with locked(data.up_lock, "`hostsight up`"):
+        found = status(data, clock)
+
+    assert found.hosts[0].activity == "starting"
+    assert any("the jobs are being started by `hostsight up`" in problem for problem in found.problems)
+    assert not any("not running" in problem for problem in found.problems)
+
+
+def test_a_host_whose_agent_has_ended_has_no_data_at_once(
+    data: DataFolder, clock: FakeClock, state: sqlite3.Connection
+) -> None:
+    advance(state, MATERIALISE, "h1", clock.wall_ns(), clock.wall_ns())
+    write_heartbeat(data, beat(clock, pid=GONE))
+    write_progress(data, progress(clock, HostProgress(host="h1", activity="watching")))
+    (host,) = status(data, clock).hosts
+
+    assert (host.phase, host.activity) == ("no data", "waiting for telemetry: the agent is not running")
+
+
+def test_a_host_is_live_once_the_pipeline_judges_it(
+    data: DataFolder, clock: FakeClock, state: sqlite3.Connection
+) -> None:
+    now = clock.wall_ns()
+    advance(state, MATERIALISE, "h1", now, now)
+    state.execute("INSERT INTO models VALUES ('m1', 'h1', 'live', 1, 0, 1, 178, 20, 20, 'test')")
+    phases = []
+    for live in (False, True):
+        activity = "watching" if live else "fitting the first baseline"
+        report = HostProgress(host="h1", live=live, progress=1.0, activity=activity)
+        write_progress(data, progress(clock, report))
+        phases.append(status(data, clock).hosts[0].phase)
+
+    assert phases == ["learning", "live"]
 
 
 def test_a_failed_collector_and_a_full_spool_are_problems(data: DataFolder, clock: FakeClock) -> None:
