@@ -256,9 +256,10 @@ def fit_baseline(
             f"{len(block.ends)} windows of {len(chosen)} channels are too few to learn from; let the agent collect for at least {FEWEST_WINDOWS} windows"
         )
     values = align(block, np.array([channel.id for channel in chosen], np.int64))
-    level = Scaler.fit(values, chosen, block.layout).steps(values)[:, :, MEAN]
-    fitting = _Fitting(chosen, block.layout, representatives(compressed(level), settings.correlation), seed)
-    scaler, detectors = fitting.fit(values)
+    scaler = Scaler.fit(values, chosen, block.layout)
+    steps = scaler.steps(values)
+    standing = representatives(compressed(steps[:, :, MEAN]), settings.correlation)
+    fitting = _Fitting(block.layout, standing, seed)
     return Baseline(
         channels=chosen,
         layout=block.layout,
@@ -266,8 +267,8 @@ def fit_baseline(
         standing=fitting.standing,
         steady=np.asarray(np.isfinite(values[:, :, MEAN]).mean(axis=0)),
         entries=fitting.entries,
-        detectors=detectors,
-        calibration=fitting.calibrate(values, block.ends, settings),
+        detectors=fitting.fit(steps),
+        calibration=fitting.calibrate(steps, block.ends, settings),
         percentile=settings.percentile,
         windows=len(block.ends),
     )
@@ -277,7 +278,6 @@ def fit_baseline(
 class _Fitting:
     """What all fits of one baseline share."""
 
-    channels: tuple[Channel, ...]
     layout: Layout
     standing: NDArray[np.intp]
     seed: int
@@ -290,24 +290,24 @@ class _Fitting:
     def entries(self) -> tuple[Entry, ...]:
         return entries(self.layout)
 
-    def fit(self, values: NDArray[np.float32]) -> tuple[Scaler, tuple[Detector, ...]]:
-        scaler = Scaler.fit(values, self.channels, self.layout)
-        steps = compressed(scaler.steps(values)[:, self.kept])
-        return scaler, tuple(
-            each.kind.fit(columns(steps, each.features(self.layout)), self.seed) for each in self.entries
+    def fit(self, steps: Floats) -> tuple[Detector, ...]:
+        """steps: of all channels, as the scaler gives them."""
+        kept = compressed(steps[:, self.kept])
+        return tuple(
+            each.kind.fit(columns(kept, each.features(self.layout)), self.seed) for each in self.entries
         )
 
-    def calibrate(
-        self, values: NDArray[np.float32], ends: NDArray[np.int64], settings: DetectSettings
-    ) -> Calibration:
-        """On windows the detectors have not seen: a detector's scores of its own training are too low."""
-        scores = np.empty((len(values), len(self.entries)))
+    def calibrate(self, steps: Floats, ends: NDArray[np.int64], settings: DetectSettings) -> Calibration:
+        """On windows the detectors have not seen: a detector's scores of its own training are too low.
+
+        The scale of a step stays that of all windows, as it will be for the windows to come.
+        """
+        scores = np.empty((len(steps), len(self.entries)))
         overlap = _overlap(ends, self.layout)
-        for fitted, held in folds(len(values), _FOLDS, _STRETCHES, overlap):
-            scaler, detectors = self.fit(values[fitted])
-            steps = scaler.steps(values[held])[:, self.kept]
-            scores[held] = _scores(self.entries, detectors, steps, self.layout)
-        independent = len(values) / overlap
+        for fitted, held in folds(len(steps), _FOLDS, _STRETCHES, overlap):
+            detectors = self.fit(steps[fitted])
+            scores[held] = _scores(self.entries, detectors, steps[held][:, self.kept], self.layout)
+        independent = len(steps) / overlap
         fused = fuse(scores, self.entries)
         tail = Tail.fit(fused, independent)
         return Calibration(
