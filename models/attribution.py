@@ -12,6 +12,20 @@ from models.protocol import Floats
 
 Direction = Literal["high", "low", "changed"]
 
+FAMILIAR = frozenset(
+    {
+        "busy_percent",
+        "used_percent",
+        "available_bytes",
+        "read_bytes_per_s",
+        "write_bytes_per_s",
+        "rx_bytes_per_s",
+        "tx_bytes_per_s",
+    }
+)
+"""What people look for first: one of these names an episode where it stands out nearly as much as the strongest channel."""
+
+_NEARLY = 0.5
 _FULL = 100.0
 _MOST = 50
 _TOP = 3
@@ -97,7 +111,13 @@ def headline(attributions: Sequence[Attribution]) -> Attribution:
     """
     within = _strongest(attributions, lambda item: item.subsystem)
     within = _strongest(within, lambda item: item.device)
-    return max(within, key=lambda item: (item.direction != "changed", item.share))
+    strongest = max(within, key=_telling)
+    near = [item for item in within if item.share >= _NEARLY * strongest.share and item.metric in FAMILIAR]
+    return max([item for item in near if item.direction != "changed"], key=_telling, default=strongest)
+
+
+def _telling(item: Attribution) -> tuple[bool, float]:
+    return item.direction != "changed", item.share
 
 
 def _strongest(

@@ -14,12 +14,13 @@ def item(
     *,
     actual: float = 97.0,
     deviation: float = 9.0,
+    metric: str = "",
 ) -> Attribution:
     return Attribution(
         channel_id=channel,
         subsystem=subsystem,
         device=device,
-        metric=f"m{channel}",
+        metric=metric or f"m{channel}",
         share=share,
         expected=4.0,
         actual=actual,
@@ -81,3 +82,15 @@ def test_blending_averages_shares_and_levels_by_weight() -> None:
 def test_blending_into_nothing_gives_the_later() -> None:
     later = (item(1, 0.75), item(2, 0.25))
     assert blend((), 0, later, 3) == later
+
+
+@pytest.mark.parametrize(("share", "named"), [(0.3, "write_bytes_per_s"), (0.2, "m1")])
+def test_a_familiar_metric_is_named_where_it_stands_out_nearly_as_much(share: float, named: str) -> None:
+    discard = item(1, 0.5, "storage", "vda")
+    write = item(2, share, "storage", "vda", metric="write_bytes_per_s")
+    assert headline([discard, write]).metric == named
+
+
+def test_a_familiar_metric_whose_level_is_as_usual_is_not_named() -> None:
+    usual = item(2, 0.5, deviation=0.2, metric="busy_percent")
+    assert headline([item(1, 0.5), usual]).metric == "m1"
