@@ -61,6 +61,10 @@ class Service:
     say: Callable[[str], None]
     launch: Launch = launch
     starts: int = 0
+    pids: set[int] = field(default_factory=set, init=False)
+    """Of all its runs."""
+    failure: str | None = field(default=None, init=False)
+    """Why the newest run that ended by itself did so, or could not begin."""
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
     _delay_seconds: float = field(default=FIRST_DELAY_SECONDS, init=False)
     _started_ns: int = field(default=0, init=False)
@@ -89,6 +93,7 @@ class Service:
                 raise
             self._back_off(now_ns, f"could not be started: {error}")
             return
+        self.pids.add(self._process.pid)
         self._started_ns = now_ns
         self.starts += 1
 
@@ -99,6 +104,7 @@ class Service:
         self._back_off(now_ns, f"{describe_exit(code)}{self._last_words()}")
 
     def _back_off(self, now_ns: int, what: str) -> None:
+        self.failure = what
         self._due_ns = now_ns + round(self._delay_seconds * SECOND_NS)
         self.say(f"{self.spec.name} {what}; starting it again in {format_duration(self._delay_seconds)}")
         self._delay_seconds = min(2 * self._delay_seconds, LONGEST_DELAY_SECONDS)

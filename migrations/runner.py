@@ -98,6 +98,10 @@ def _open(path: Path, *, read_only: bool) -> sqlite3.Connection:
 
 
 def _bring_up_to_date(connection: sqlite3.Connection, path: Path, *, read_only: bool) -> None:
+    if read_only and not _has_ledger(connection):
+        raise StorageError(
+            f"{path} is not set up yet; `hostsight up` or `hostsight serve` does that, or name another folder with --data"
+        )
     known = migrations()
     done = _check_ledger(connection, path, known)
     missing = [migration for migration in known if migration.version not in done]
@@ -107,6 +111,11 @@ def _bring_up_to_date(connection: sqlite3.Connection, path: Path, *, read_only: 
         )
     for migration in missing:
         _apply(connection, migration)
+
+
+def _has_ledger(connection: sqlite3.Connection) -> bool:
+    found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_migrations'").fetchone()
+    return found is not None
 
 
 def _check_ledger(connection: sqlite3.Connection, path: Path, known: list[Migration]) -> set[int]:

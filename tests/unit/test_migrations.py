@@ -46,6 +46,15 @@ def test_an_empty_folder_gets_every_migration_once(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+def test_an_empty_database_is_not_set_up_yet_for_readers(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    path.touch()
+    with pytest.raises(StorageError, match=r"not set up yet; `hostsight up` or `hostsight serve` does that"):
+        open_state(path, read_only=True)
+    open_state(path).close()
+    open_state(path, read_only=True).close()
+
+
 def test_many_first_starts_at_once_make_one_database(tmp_path: Path) -> None:
     path, seen = tmp_path / "state.db", list[list[str]]()
 

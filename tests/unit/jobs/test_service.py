@@ -8,9 +8,11 @@ from typing import NoReturn
 import pytest
 
 from hostsight.clock import FakeClock
-from hostsight.errors import StorageError
+from hostsight.errors import HostsightError, StorageError
+from hostsight.folders import DataFolder
+from jobs.progress import Progress, write_progress
 from jobs.service import Service, ServiceSpec, describe_exit, launch
-from jobs.up import tend
+from jobs.up import check_ran, tend
 
 
 class FakeProcess:
@@ -123,6 +125,30 @@ def test_the_last_line_of_its_log_says_why_a_child_ended(
     service.tend()
 
     assert said == ["agent stopped (exit code 3): hostsight: the lock is held; starting it again in 1s"]
+
+
+def test_a_child_that_failed_and_never_reported_is_an_error_at_the_end(
+    service: Service, data: DataFolder, started: list[FakeProcess]
+) -> None:
+    service.tend()
+    check_ran([service], data)
+    service.spec.log.write_text("hostsight: state.db is damaged; move it away\n")
+    started[0].code = 1
+    service.tend()
+    words = r"agent never came to run: it stopped \(exit code 1\): hostsight: state.db is damaged"
+    with pytest.raises(HostsightError, match=words):
+        check_ran([service], data)
+
+
+def test_a_child_that_ran_and_failed_later_is_none(
+    service: Service, data: DataFolder, started: list[FakeProcess]
+) -> None:
+    service.tend()
+    report = Progress(pid=4711, store="embedded", started_ns=0, updated_ns=0, rss_bytes=0, cpu_percent=0.0)
+    write_progress(data, report)
+    started[0].code = 1
+    service.tend()
+    check_ran([service], data)
 
 
 def test_when_told_to_stop_all_children_are_asked_before_any_is_waited_for(
