@@ -14,7 +14,7 @@ WITH headlines (place, subsystem, metric, label, unit) AS (
     (3, 'network', 'tx_bytes_per_s', 'traffic', 'B/s'),
     (4, 'storage', 'read_bytes_per_s', 'throughput', 'B/s'),
     (4, 'storage', 'write_bytes_per_s', 'throughput', 'B/s'),
-    (5, 'interconnect', 'numa_other_node_pages_per_s', 'remote allocations', 'pages/s'),
+    (5, 'interconnect', 'numa_other_node_pages_per_s', 'from remote', 'pages/s'),
     (6, 'agent', 'cpu_percent', 'own CPU', '%')
 ),
 shown AS (
