@@ -346,11 +346,15 @@ def _convert(tree: Mapping[str, Any], where: Mapping[tuple[str, str], str]) -> S
     return settings
 
 
+LONGEST_HOST = 190
+"""Characters of a host's name, once what file names may not hold is quoted: a file's name has at most 255."""
+
 _MAY_BE_ZERO = {"lateness", "merge_gap", "retention"}
 
 
 def _check_consistent(settings: Settings) -> None:
     window, agent = settings.window, settings.agent
+    _check_host(agent.host)
     for name in ("length", "stride"):
         value = getattr(window, name)
         if value <= 0 or window.pane.ns <= 0 or value.ns % window.pane.ns:
@@ -373,6 +377,18 @@ def _check_consistent(settings: Settings) -> None:
         raise SettingsError("[detect] open_hits may not exceed [detect] open_of")
 
 
+def _check_host(host: str) -> None:
+    """Files are named by their host, the longest `.<host>~<start>-<end>.parquet.<process>.part`."""
+    length = len(re.sub(rb"[^\w.-]", b"%00", os.fsencode(host)))
+    if length > LONGEST_HOST:
+        raise SettingsError(
+            f"[agent] host is too long to name files by: {length} characters, and {LONGEST_HOST} are the most; name a shorter one"
+        )
+
+
+_PREFIX = "HOSTSIGHT_"
+
+
 def _from_environment(environment: Mapping[str, str]) -> dict[tuple[str, str], str]:
     reserved = {f"HOSTSIGHT_{word}" for word in ("CONFIG", "DATA", "SHARED", "COMPLETE", "REQUIRE_INFLUXDB")}
     known = {f"HOSTSIGHT_{s}_{k}".upper(): (s, k) for s, keys in sections().items() for k in keys}
@@ -381,7 +397,9 @@ def _from_environment(environment: Mapping[str, str]) -> dict[tuple[str, str], s
         if not name.startswith("HOSTSIGHT_") or name in reserved or name.startswith("_HOSTSIGHT"):
             continue
         if name not in known:
-            raise SettingsError(f"environment variable {name} is no setting{nearest(name, known)}")
+            near = nearest(name.removeprefix(_PREFIX), (one.removeprefix(_PREFIX) for one in known))
+            near = near.replace("'", f"'{_PREFIX}", 1)
+            raise SettingsError(f"environment variable {name} is no setting{near}")
         found[known[name]] = value
     return found
 
@@ -410,6 +428,8 @@ def _find_file(data: DataFolder, environment: Mapping[str, str]) -> Path | None:
             raise SettingsError(f"HOSTSIGHT_CONFIG names {named}, which is not a file")
         return Path(named)
     for path in (data.root / "hostsight.toml", Path("/etc/hostsight/hostsight.toml")):
+        if path.is_dir():
+            raise SettingsError(f"{path} is a folder where a settings file would be; move it away")
         if path.is_file():
             return path
     return None

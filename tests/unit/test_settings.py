@@ -107,6 +107,27 @@ def test_a_mistake_in_the_environment_names_the_variable(data: DataFolder) -> No
         load_settings(data, environment={"HOSTSIGHT_AGENT_TICK": "soon"})
 
 
+def test_a_variable_like_none_of_the_settings_is_not_said_to_be_like_one(data: DataFolder) -> None:
+    with pytest.raises(SettingsError, match=r"HOSTSIGHT_FOO_BAR is no setting$"):
+        load_settings(data, environment={"HOSTSIGHT_FOO_BAR": "1"})
+
+
+def test_a_folder_in_the_place_of_the_settings_file_is_refused(data: DataFolder) -> None:
+    (data.root / "hostsight.toml").mkdir()
+    with pytest.raises(SettingsError, match=r"hostsight\.toml is a folder"):
+        load_settings(data, environment={})
+
+
+@pytest.mark.parametrize(("host", "fits"), [("h" * 190, True), ("h" * 191, False), ("é" * 40, False)])
+def test_a_host_name_must_fit_into_the_names_of_files(data: DataFolder, host: str, fits: bool) -> None:
+    flags = {("agent", "host"): host}
+    if fits:
+        assert load_settings(data, flags, {}).host == host
+    else:
+        with pytest.raises(SettingsError, match=r"\[agent\] host is too long to name files by: \d+ char"):
+            load_settings(data, flags, {})
+
+
 def test_a_mistake_in_a_flag_names_the_flag(data: DataFolder) -> None:
     with pytest.raises(SettingsError, match=r"--warmup: .*'soon' is not a duration"):
         load_settings(data, {("detect", "warmup"): "soon"}, {})

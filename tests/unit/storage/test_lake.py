@@ -15,6 +15,7 @@ import pytest
 from hostsight.clock import SECOND_NS
 from hostsight.errors import FullError, StorageError
 from hostsight.folders import DataFolder
+from hostsight.settings import LONGEST_HOST
 from hostsight.timerange import TimeRange
 from ingest.lake import CHANNELS, HOUR_NS, Lake, LakeFile
 from ingest.store import SAMPLES
@@ -91,6 +92,12 @@ def test_a_file_inside_another_is_superseded(lake: Lake) -> None:
     lake.write("samples", HOST, span(0, 3), samples(np.arange(30) / 10))
     assert [file.span for file in lake.files("samples")] == [span(0, 3), span(3, 4), span(4, 5)]
     assert lake.read("samples", HOST, span(0, 5)).num_rows == 100
+
+
+def test_a_host_of_the_longest_name_has_files(lake: Lake) -> None:
+    host = "h" * LONGEST_HOST
+    lake.write("samples", host, span(0, 1), samples(np.arange(0.0, 1.0, 0.1)))
+    assert [file.host for file in lake.files("samples")] == [host]
 
 
 def test_hosts_supersede_only_their_own_files(lake: Lake) -> None:
