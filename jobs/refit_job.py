@@ -45,7 +45,10 @@ class RefitJob:
         self._environment = settings_environment(settings) | _ONE_THREAD
 
     def run(self) -> int:
-        """Do all that is asked for; returns how many refits were tried. What fails is recorded, and not tried again."""
+        """Do all that is asked for; returns how many refits were tried. What fails is recorded, and not tried again.
+
+        A request whose run cannot be recorded stays.
+        """
         try:
             connection = open_state(self._data.state_db)
             try:
@@ -63,6 +66,8 @@ class RefitJob:
                     run.items = self._in_child(request).windows
             except Stopped:
                 return tried
+            except sqlite3.Error:  # it could not be recorded that it runs: the request waits
+                raise
             except Exception as error:  # noqa: BLE001  # recorded; the next request has its turn
                 tell(error)
             done(connection, request)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from jobs import child
 FIRST_DELAY_SECONDS = 1.0
 LONGEST_DELAY_SECONDS = 60.0
 LOG_LIMIT_BYTES = 2**20
+_LAST_BYTES = 8192
 
 Launch = Callable[["ServiceSpec"], "subprocess.Popen[bytes]"]
 
@@ -35,8 +39,7 @@ class ServiceSpec:
 def launch(spec: ServiceSpec) -> subprocess.Popen[bytes]:
     """Raises StorageError where the log may not be written."""
     try:
-        if spec.log.exists() and spec.log.stat().st_size > LOG_LIMIT_BYTES:
-            spec.log.replace(spec.log.with_suffix(".log.1"))
+        _bound(spec.log)
         with spec.log.open("ab") as log:
             return child.start(
                 spec.module,
@@ -49,9 +52,21 @@ def launch(spec: ServiceSpec) -> subprocess.Popen[bytes]:
         raise storage_error(error, "writing", spec.log) from error
 
 
+def _bound(log: Path) -> None:
+    """Move what a log holds into `.log.1` once it is long. A child that runs appends, so it goes on at the new end."""
+    try:
+        if log.stat().st_size <= LOG_LIMIT_BYTES:
+            return
+    except FileNotFoundError:
+        return
+    with suppress(OSError):  # without room for a copy it is let go
+        shutil.copyfile(log, log.with_suffix(".log.1"))
+    os.truncate(log, 0)
+
+
 @dataclass(slots=True)
 class Service:
-    """Call `tend` a few times a second. A run of over a minute resets the back-off.
+    """Call `tend` a few times a second; it bounds the log too. A run of over a minute resets the back-off.
 
     Raises StorageError where the first start fails; a later one, as on a full disk, is tried again.
     """
@@ -84,6 +99,8 @@ class Service:
         code = self._process.poll()
         if code is not None:
             self._ended(code, now_ns)
+        with suppress(OSError):
+            _bound(self.spec.log)
 
     def _start(self, now_ns: int) -> None:
         try:
@@ -111,7 +128,9 @@ class Service:
 
     def _last_words(self) -> str:
         try:
-            lines = self.spec.log.read_text("utf-8", "replace").splitlines()
+            with self.spec.log.open("rb") as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - _LAST_BYTES))
+                lines = log.read().decode("utf-8", "replace").splitlines()
         except OSError:
             return ""
         return f": {lines[-1].strip()}" if lines and lines[-1].strip() else ""

@@ -64,9 +64,9 @@ class Reader:
             try:
                 with self._lock:
                     return self._fetch(text, needed, bound)
-            except duckdb.IOException:  # compaction replaced a file between listing and reading
-                continue
             except duckdb.Error as error:
+                if _is_gone(error):  # compaction replaced a file between listing and reading
+                    continue
                 if not self._set_damaged_aside(needed, bound):
                     raise StorageError(
                         f"{self._data.lake} cannot be read: {engine_message(error)}"
@@ -126,6 +126,12 @@ class Reader:
         kinds = [view.lake for view in needed if view.lake]
         files = [file for kind in kinds for file in lake.files(kind, host=_host(bound), span=_span(bound))]
         return bool(lake.set_damaged_aside(files))
+
+
+def _is_gone(error: duckdb.Error) -> bool:
+    """Whether a listed file is not there: when the query is bound, or when it is read."""
+    gone = ("No files found", "No such file")
+    return isinstance(error, duckdb.IOException) and any(words in str(error) for words in gone)
 
 
 def _needed(text: str) -> list[View]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -143,6 +145,17 @@ def test_files_that_keep_vanishing_are_an_error_and_not_an_endless_search(
     gone = LakeFile("features", "gpu01", span(2, 4), Path("/nonexistent/gone.parquet"))
     monkeypatch.setattr(Lake, "files", lambda *_, **__: [gone])
     with pytest.raises(StorageError, match="keep vanishing"):
+        Reader(data).series("gpu01", BUSY.id, span(0, 2), 2)
+
+
+def test_another_failure_to_read_is_told_in_the_engine_s_words(
+    data: DataFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> NoReturn:
+        raise duckdb.IOException('IO Error: Could not read from file "x": Input/output error')
+
+    monkeypatch.setattr("sql.reader.fetch", fails)
+    with pytest.raises(StorageError, match="Input/output error"):
         Reader(data).series("gpu01", BUSY.id, span(0, 2), 2)
 
 

@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from typing import NoReturn
 
 import pytest
 
@@ -97,6 +98,23 @@ def test_when_the_pipeline_stops_the_child_ends_and_the_request_stays(
     assert job.run() == 0
     assert [row[0] for row in rows(state)] == ["lost"]
     assert oldest(state) is not None
+
+
+def test_a_request_whose_run_could_not_begin_stays(
+    job: RefitJob, state: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> NoReturn:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    child_is(monkeypatch, FITTED)
+    ask(state, "refit", "h1", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr("jobs.runs.start_run", full)
+        assert job.run() == 0
+    assert oldest(state) is not None
+
+    assert job.run() == 1
+    assert rows(state) == [("ok", 40, None)]
 
 
 def test_the_real_child_refuses_a_host_without_windows_in_words(

@@ -173,6 +173,17 @@ def test_a_log_that_has_grown_is_set_aside(tmp_path: Path) -> None:
     assert log.read_bytes()
 
 
+def test_the_log_of_a_child_that_runs_is_bounded_and_goes_on(service: Service) -> None:
+    with service.spec.log.open("ab", buffering=0) as log:
+        service.tend()
+        log.write(b"x" * (2**20 + 1))
+        service.tend()
+        log.write(b"more\n")
+
+    assert service.spec.log.read_bytes() == b"more\n"
+    assert service.spec.log.with_suffix(".log.1").stat().st_size == 2**20 + 1
+
+
 def test_a_child_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     """A parent that starts `sleep`-like work and is killed at once: the child must not outlive it."""
     script = (
