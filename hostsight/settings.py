@@ -223,7 +223,12 @@ class AlertSettings(Section, frozen=True, kw_only=True):
 
 class SqlSettings(Section, frozen=True, kw_only=True):
     timeout: Annotated[Duration, Meta(description="an ad-hoc query is stopped after this")] = Duration(30)
-    memory: Annotated[Size, Meta(description="memory an ad-hoc query may use")] = Size(2 * 10**9)
+    memory: Annotated[
+        Size,
+        Meta(
+            description="memory an ad-hoc query may use; its process may take 512 MiB more of address space"
+        ),
+    ] = Size(2 * 10**9)
     rows: Annotated[int, Meta(ge=1, description="rows the console fetches before it says there is more")] = (
         1000
     )
