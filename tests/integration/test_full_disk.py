@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -15,6 +16,7 @@ from hostsight.errors import FullError, StorageError
 from hostsight.folders import DataFolder
 from ingest.compaction import compact
 from ingest.lake import Lake
+from jobs.progress import Progress, read_progress, write_progress
 from tests.unit.storage.makers import (
     HOST,
     T0,
@@ -63,6 +65,14 @@ def test_the_spool_says_that_the_disk_is_full_and_resumes_by_itself(small: DataF
     second(spool, 1)
     assert {int(at) for at in stamps(small)} == {1}
     assert spool.lost_values == 300
+
+
+def test_the_jobs_report_on_a_full_disk(small: DataFolder) -> None:
+    report = Progress(pid=1, store="embedded", started_ns=1, updated_ns=1, rss_bytes=1, cpu_percent=1.0)
+    write_progress(small, report)
+    _fill(small)
+    write_progress(small, msgspec.structs.replace(report, updated_ns=2))
+    assert read_progress(small) == msgspec.structs.replace(report, updated_ns=2)
 
 
 def test_a_segment_on_a_full_disk_ends_with_a_whole_batch(small: DataFolder) -> None:

@@ -49,7 +49,7 @@ def test_a_full_disk_has_room_for_the_heartbeat(data: DataFolder, monkeypatch: p
     def full(path: Path, content: bytes) -> None:
         raise FullError("no space left while writing")
 
-    monkeypatch.setattr("ingest.heartbeat.write_atomic", full)
+    monkeypatch.setattr("hostsight.files.write_atomic", full)
     write_heartbeat(data, later)
     assert read_heartbeat(data) == later
 
@@ -60,7 +60,7 @@ def test_a_full_disk_without_a_heartbeat_is_an_error(
     def full(path: Path, content: bytes) -> None:
         raise FullError("no space left while writing")
 
-    monkeypatch.setattr("ingest.heartbeat.write_atomic", full)
+    monkeypatch.setattr("hostsight.files.write_atomic", full)
     with pytest.raises(FullError):
         write_heartbeat(data, BEAT)
 
