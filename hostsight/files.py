@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from hostsight.errors import FullError, LockedError, StorageError
+from hostsight.errors import FullError, LockedError, StorageError, UsageError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _LOCK_ATTEMPTS = 3
@@ -30,6 +30,12 @@ def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
     return StorageError(
         f"{error.strerror or error} while {doing} {path}; check that place, or choose another folder with --data"
     )
+
+
+def unreadable(error: OSError, path: Path) -> UsageError:
+    """The hostsight error for an OSError met while reading a file that a person named."""
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return UsageError(f"{path} cannot be read ({reason}); correct the path or its rights")
 
 
 def write_atomic(path: Path, content: bytes, *, sync: bool = False, mode: int = 0o600) -> None:

@@ -28,7 +28,7 @@ import msgspec
 
 from hostsight.channel import WHOLE_HOST, Channel, Kind, Subsystem
 from hostsight.errors import SettingsError
-from hostsight.files import storage_error
+from hostsight.files import unreadable
 
 RECORDED = "recorded"
 """The host of a recording that no one named."""
@@ -110,14 +110,14 @@ def guess_subsystem(name: str) -> Subsystem:
 
 
 def read_naming(path: Path | None) -> Naming:
-    """What the file says, or nothing without one. Raises SettingsError with file and key, StorageError where it cannot be read."""
+    """What the file says, or nothing without one. Raises SettingsError with file and key, UsageError where it cannot be read."""
     if path is None:
         return Naming()
     try:
         tree = tomllib.loads(path.read_text("utf-8"))
         found = msgspec.convert(tree, _File)
     except OSError as error:
-        raise storage_error(error, "reading", path) from error
+        raise unreadable(error, path) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise SettingsError(f"{path}: {error}") from error
     return Naming(found.host, found.channels)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hostsight.channel import Channel
 from hostsight.clock import SECOND_NS
 from hostsight.errors import UsageError, nearest
-from hostsight.files import storage_error
+from hostsight.files import unreadable
 from hostsight.timerange import MAX_NS, TimeRange
 from ingest.store import SAMPLES
 
@@ -60,7 +60,7 @@ def read_recording(path: Path, *, exclude: Collection[str] = (), time: str | Non
     """The table of a `.csv` (also compressed) or `.parquet` file.
 
     exclude: columns or channels to leave out.  time: the column of time stamps; otherwise the first of TIME_NAMES.
-    Raises UsageError where it cannot be understood, StorageError where it cannot be read.
+    Raises UsageError where it cannot be read or understood.
     """
     table = _read(path)
     stamp = _time_column(path, table, time)
@@ -82,12 +82,13 @@ def read_recording(path: Path, *, exclude: Collection[str] = (), time: str | Non
 
 def _read(path: Path) -> pa.Table:
     try:
+        path.stat()  # says plainly what is wrong, which pyarrow does not
         if path.suffix == ".parquet":
             return pa.parquet.read_table(path)
         if ".csv" in path.suffixes:
             return pa.csv.read_csv(path)
     except OSError as error:
-        raise storage_error(error, "reading", path) from error
+        raise unreadable(error, path) from error
     except pa.ArrowInvalid as error:
         raise UsageError(f"{path} is not what its name says: {error}") from error
     raise UsageError(f"{path} is neither .csv nor .parquet")

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hostsight.clock import SECOND_NS
-from hostsight.errors import SettingsError, StorageError, UsageError
+from hostsight.errors import SettingsError, UsageError
 from hostsight.timerange import TimeRange
 from ingest.naming import Naming, guess_subsystem, read_naming
 from ingest.recording import RecordingStore, read_recording
@@ -86,8 +86,18 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         read_recording(csv(tmp_path, "x", "a.txt"))
     with pytest.raises(UsageError, match="not what its name says"):
         read_recording(csv(tmp_path, "no parquet", "a.parquet"))
-    with pytest.raises(StorageError, match="gone"):
-        read_recording(tmp_path / "gone.csv")
+
+
+@pytest.mark.parametrize("name", ["gone.csv", "gone.parquet"])
+def test_a_file_that_cannot_be_read_is_a_wrong_argument(tmp_path: Path, name: str) -> None:
+    words = rf"{name} cannot be read \(No such file or directory\); correct the path"
+    with pytest.raises(UsageError, match=words):
+        read_recording(tmp_path / name)
+
+
+def test_a_map_that_is_not_there_is_a_wrong_argument(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"gone\.toml cannot be read \(No such file or directory\)"):
+        read_naming(tmp_path / "gone.toml")
 
 
 def test_a_recording_is_a_store_of_its_finite_values(tmp_path: Path) -> None:
