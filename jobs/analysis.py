@@ -182,9 +182,11 @@ def _ranking(baseline: Baseline, scored: Scored) -> tuple[Floats, float]:
 
 
 def _contributions(baseline: Baseline, block: WindowBlock, channels: Sequence[Channel]) -> Floats:
-    """[windows, channels], in the order of `channels`."""
-    parts = baseline.contributions(block)
-    return parts[:, [baseline.channels.index(channel) for channel in channels]]
+    """[windows, channels], in the order of `channels`; one without a value in training sets nothing apart."""
+    places = {channel: place for place, channel in enumerate(channels)}
+    found = np.zeros((len(block.ends), len(channels)))
+    found[:, [places[channel] for channel in baseline.channels]] = baseline.contributions(block)
+    return found
 
 
 def _episodes(

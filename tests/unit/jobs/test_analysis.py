@@ -93,6 +93,15 @@ def test_neither_the_order_of_rows_nor_a_column_of_one_half_matters() -> None:
     assert np.array_equal(found.score, analysis().score[order])
 
 
+def test_a_column_without_a_value_in_training_sets_nothing_apart() -> None:
+    values = train().values.copy()
+    values[:, 4] = np.nan
+    found = ANALYST.analyse(replace(train(), values=values), judged())
+    assert found.names == NAMES
+    assert not found.contributions[:, 4].any()
+    assert found.contributions[INCIDENT].mean(axis=0).argmax() == 3
+
+
 def test_recordings_that_do_not_fit_together_are_refused() -> None:
     with pytest.raises(UsageError, match="no column in common"):
         ANALYST.analyse(train(), replace(judged(), names=tuple("abcdef")))
