@@ -120,8 +120,9 @@ def _behind(host: HostProgress, now_ns: int) -> Iterator[str]:
 def _silent(who: str, pid: int, age_ns: int | None, command: str) -> str:
     """A process that holds its lock: it lives."""
     number = f" (process {pid})" if pid else ""
-    how = "nothing reported yet: starting" if age_ns is None else f"last reported {_ago(age_ns)}: stuck"
-    return f"{who}{number} {how}, or unable to write; make room or mend the rights, or restart `hostsight {command}`"
+    how = "reported nothing yet: starting" if age_ns is None else f"last reported {_ago(age_ns)}: stuck"
+    imports = ", an import, which reports nothing" if command == "serve" else ""
+    return f"{who}{number} {how}{imports}, or unable to write; make room or mend the rights, or restart `hostsight {command}`"
 
 
 def _not_running(who: str, command: str, age_ns: int | None, up: int | None) -> str:

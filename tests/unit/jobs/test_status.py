@@ -198,7 +198,7 @@ def test_jobs_that_hold_the_folder_but_cannot_report_are_running(
 
     assert (found.pipeline.running, found.pipeline.pid, found.pipeline.started) == (True, os.getpid(), None)
     assert found.hosts[0].activity == "no report from the jobs: starting, stuck, or unable to write"
-    words = f"the jobs (process {os.getpid()}) last reported 30s ago: stuck, or unable to write"
+    words = f"the jobs (process {os.getpid()}) last reported 30s ago: stuck, an import, which reports nothing, or unable to write"
     assert any(words in problem for problem in found.problems)
 
 
