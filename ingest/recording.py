@@ -75,7 +75,7 @@ def read_recording(path: Path, *, exclude: Collection[str] = (), time: str | Non
         values = [_numbers(path, name, table.column(name)) for name in kept]
         matrix = np.column_stack(values) if values else np.empty((len(ts), 0), np.float32)
         recording = Recording(path, ts, kind, tuple(kept), matrix)
-    if not recording.names or not len(recording.ts):
+    if not np.isfinite(recording.values).any():
         raise UsageError(f"{path} has no rows or no column of numbers beside {stamp}")
     return recording
 

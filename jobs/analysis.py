@@ -147,7 +147,7 @@ class Frame:
         return self.naming.channels(self.names, self.period_ns / SECOND_NS)
 
     def block(self, recording: Recording) -> WindowBlock:
-        """All windows of the recording, through the same SQL as live telemetry."""
+        """All windows of the recording, through the same SQL as live telemetry; raises UsageError where it has none."""
         store = RecordingStore(recording.only(self.names), self.channels, self.shift_ns)
         span = store.span(self.naming.host)
         grid_ns = self.window.stride.ns
@@ -159,7 +159,10 @@ class Frame:
         starts = range(first_ns, end_ns, chunk_ns)
         parts = [stream.advance(TimeRange(start, min(start + chunk_ns, end_ns))) for start in starts]
         stream.close()
-        return concatenate([block_from_features(part.features) for part in parts])
+        found = concatenate([block_from_features(part.features) for part in parts])
+        if not len(found.ends):
+            raise UsageError(f"{recording.path} holds no finite value in the columns that both have")
+        return found
 
     def ends(self, ts: NDArray[np.int64]) -> NDArray[np.int64]:
         """For each row the end of the newest window that holds nothing after it."""

@@ -74,6 +74,7 @@ def test_parquet_keeps_the_type_of_its_stamps(tmp_path: Path) -> None:
         ("ts,a\nyesterday,2\n", "no time stamps"),
         ("ts,rack\n1769860800,r1\n", "--exclude rack"),
         ("ts\n1769860800\n", "no column of numbers"),
+        ("ts,a\n1769860800,nan\n1769860860,inf\n", "no column of numbers"),
     ],
 )
 def test_what_cannot_be_understood_is_named_with_a_remedy(tmp_path: Path, text: str, words: str) -> None:

@@ -105,6 +105,11 @@ def test_a_column_without_a_value_in_training_sets_nothing_apart() -> None:
 def test_recordings_that_do_not_fit_together_are_refused() -> None:
     with pytest.raises(UsageError, match="no column in common"):
         ANALYST.analyse(train(), replace(judged(), names=tuple("abcdef")))
+    empty = np.full_like(train().values, np.nan)
+    with pytest.raises(UsageError, match=r"made\.parquet holds no finite value"):
+        ANALYST.analyse(replace(train(), values=empty), judged())
+    with pytest.raises(UsageError, match=r"made\.parquet holds no finite value"):
+        ANALYST.analyse(train(), replace(judged(), values=empty))
     with pytest.raises(UsageError, match="a row every 5m"):
         ANALYST.analyse(train(), recording(ROWS, period_ns=5 * MINUTE_NS))
 
