@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,8 +12,9 @@ import click
 from cli.context import data_folder, load_settings
 from cli.options import Group, json_option, seconds
 from cli.state import complete, complete_host, state
+from hostsight.channel import SUBSYSTEMS
 from hostsight.clock import SECOND_NS
-from hostsight.errors import UsageError
+from hostsight.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from models.muting import Suppression
@@ -56,6 +58,7 @@ def add(length: float | None, during: str | None, reason: str, **patterns: str) 
     from models.muting import Suppression
 
     now_ns = time.time_ns()
+    _check_subsystem(patterns["subsystem"])
     start_ns, end_ns = _when(length, during, now_ns)
     if end_ns is None and set(patterns.values()) == {"*"}:
         raise UsageError(
@@ -69,6 +72,14 @@ def add(length: float | None, during: str | None, reason: str, **patterns: str) 
     with state(data, writing=True) as connection:
         rule_id = suppress(connection, settings.alerts, rule, now_ns)
     narrate(f"suppression {rule_id} is added; `hostsight suppress end {rule_id}` ends it")
+
+
+def _check_subsystem(pattern: str) -> None:
+    """Raises UsageError for a pattern that no subsystem matches: such a rule would keep nothing quiet."""
+    if not fnmatch.filter(SUBSYSTEMS, pattern):
+        raise UsageError(
+            f"no subsystem is '{pattern}'{nearest(pattern, SUBSYSTEMS)}; there are {', '.join(SUBSYSTEMS)}"
+        )
 
 
 def _when(length: float | None, during: str | None, now_ns: int) -> tuple[int, int | None]:

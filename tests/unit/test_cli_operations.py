@@ -92,6 +92,7 @@ def test_an_address_that_is_none_is_refused_before_anything_starts(
         (["feedback", "9", "ack"], "there is no episode 9 here"),
         (["feedback", "1", "akc"], "'akc' is no feedback"),
         (["suppress", "add"], "keep everything quiet for ever"),
+        (["suppress", "add", "--subsystem", "memry"], "did you mean 'memory'"),
         (["suppress", "add", "--for", "1h", "--during", "2026-01-01..2026-01-02"], "give one of them"),
         (["suppress", "add", "--during", "2026-01-02..2026-01-01"], "before it starts"),
         (["suppress", "add", "--during", "1h"], "is no time span"),
