@@ -112,7 +112,7 @@ def features(channels: int, minutes: int) -> None:
     "--channels", type=click.IntRange(min=1), default=700, show_default=True, help="Of the synthetic host."
 )
 @click.option(
-    "--seconds", type=click.IntRange(min=30), default=180, show_default=True, help="Of telemetry at 100 ms."
+    "--seconds", type=click.IntRange(min=150), default=180, show_default=True, help="Of telemetry at 100 ms."
 )
 def influx(url: str | None, channels: int, seconds: int) -> None:
     """Measure values a second into InfluxDB and out again, beside a bare HTTP client and InfluxDB's own client.

@@ -31,7 +31,7 @@ from bench.report import report
 from bench.server import HOST, START_NS, TICK_NS, server_channels
 from hostsight.channel import Channel
 from hostsight.clock import SECOND_NS, SystemClock
-from hostsight.errors import HostsightError
+from hostsight.errors import HostsightError, UsageError
 from hostsight.folders import DataFolder
 from hostsight.settings import InfluxSettings, Settings
 from hostsight.timerange import TimeRange
@@ -72,6 +72,9 @@ class Tally:
 
     @property
     def rate(self) -> float:
+        """Values a second. Raises UsageError where there was no turn beyond those that are not measured."""
+        if not self.values:
+            raise UsageError("that is too little telemetry to measure; raise --seconds, or --channels")
         return self.values / self.wall_seconds
 
     def __add__(self, other: Tally) -> Tally:
@@ -92,7 +95,7 @@ def timed(work: Callable[[], int]) -> Tally:
 def bench_influx(settings: Settings, *, channels: int, seconds: int, url: str | None) -> dict[str, object]:
     """Write and export `seconds` of `channels` at 100 ms. `url`: a running InfluxDB 2.x, which gets buckets for a while.
 
-    Raises UnavailableError where there is no server.
+    Raises UnavailableError where there is no server, UsageError where that is too little to measure.
     """
     influx = settings.influx if url is None else msgspec.structs.replace(settings.influx, url=url)
     with ExitStack() as stack:

@@ -8,7 +8,7 @@ import pytest
 from bench.influx import BUDGETS, Tally, budgets, fill_spool, timed
 from bench.influx_server import binary, own_server
 from bench.server import server_channels
-from hostsight.errors import UnavailableError
+from hostsight.errors import UnavailableError, UsageError
 from hostsight.folders import DataFolder
 from hostsight.settings import InfluxSettings, Settings
 from ingest.segment import SegmentReader, list_segments
@@ -30,6 +30,11 @@ def test_turns_add_up() -> None:
     both = Tally(100, 2.0, 0.5) + Tally(300, 2.0, 0.5)
     assert (both.values, both.rate, both.cpu_seconds) == (400, 100.0, 1.0)
     assert timed(lambda: 7).values == 7
+
+
+def test_nothing_measured_is_told_with_a_remedy() -> None:
+    with pytest.raises(UsageError, match="raise --seconds"):
+        _ = Tally().rate
 
 
 def test_the_spool_holds_every_tick_of_the_synthetic_host(data: DataFolder) -> None:
