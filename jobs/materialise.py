@@ -45,6 +45,9 @@ SEEN_EVERY_NS = 60 * SECOND_NS
 RELEASE_EVERY_NS = 60 * SECOND_NS
 """How often the store may free what is done."""
 
+RESUME_NS = 90 * SECOND_NS
+"""How long a silent host may have to send on after an outage of a server: its drain waits up to a minute between two tries."""
+
 BEHIND_NS = 10 * SECOND_NS
 _ENDS = pa.schema([FEATURES.field("channel_id"), FEATURES.field("window_end")])
 _BOTH: tuple[Kind, ...] = ("samples", "features")
@@ -71,7 +74,7 @@ class Materialiser:
         """
         windows = 0
         failure: Exception | None = None
-        for host in self._store.hosts():
+        for host in self._known_hosts():
             try:
                 windows += self._run_host(host, now_ns)
             except Exception as error:  # noqa: BLE001  # raised below
@@ -79,6 +82,14 @@ class Materialiser:
         if failure is not None:
             raise failure
         return windows
+
+    def _known_hosts(self) -> Sequence[str]:
+        try:
+            return self._store.hosts()
+        except Exception:
+            for pipeline in self._hosts.values():
+                pipeline.lose_sight()
+            raise
 
     def _run_host(self, host: str, now_ns: int) -> int:
         pipeline = self._hosts.get(host) or HostPipeline(host, self._tools)
@@ -133,6 +144,8 @@ class HostPipeline:
         self._available_ns: int | None = None
         self._done = 0
         self._regime_ns: int | None = None
+        self._silent_since_ns: int | None = None
+        self._patience_ns = 0 if tools.store.name == "embedded" else RESUME_NS
 
     @property
     def problem(self) -> str | None:
@@ -150,6 +163,7 @@ class HostPipeline:
             chunk = TimeRange(start_ns, min(end_ns, _floor(start_ns, self._chunk_ns) + self._chunk_ns))
             windows = self._run_chunk(chunk, now_ns)
             if windows:
+                self.lose_sight()
                 return windows
             start_ns = chunk.end_ns
         self._pass_time(now_ns)
@@ -238,7 +252,16 @@ class HostPipeline:
         self._regime_ns = opened_ns
         return "new-regime"
 
+    def lose_sight(self) -> None:
+        """From here on it is not known that the host is silent."""
+        self._silent_since_ns = None
+
     def _pass_time(self, now_ns: int) -> None:
+        """Close what is open once the host is silent, and had time to send on what it kept while its server was away."""
+        if self._silent_since_ns is None:
+            self._silent_since_ns = now_ns
+        if now_ns - self._silent_since_ns < self._patience_ns:
+            return
         changes = self._detection.pass_time(now_ns)
         if changes:
             with transaction(self._tools.connection):

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hostsight.clock import SECOND_NS
-from hostsight.errors import CorruptError, StorageError
+from hostsight.errors import CorruptError, StorageError, StoreUnavailableError
 from hostsight.folders import DataFolder
 from hostsight.settings import DetectSettings, Duration, JobSettings, Settings, SpoolSettings
 from hostsight.timerange import TimeRange
@@ -356,6 +356,33 @@ def test_an_open_episode_closes_when_its_host_falls_silent(
     assert [episode.state for episode in list_episodes(state)] == ["open"]
 
     one.run(at(600))
+    assert [episode.state for episode in list_episodes(state)] == ["closed"]
+
+
+def test_an_outage_of_the_server_does_not_end_an_episode(
+    data: DataFolder, write: Write, make: Make, state: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(EmbeddedStore, "name", "influx")
+    one = make()
+    learn(data, write, one)
+    write(60, 75, level=90)
+    while one.run(at(75)):
+        pass
+
+    def away(_: EmbeddedStore) -> Sequence[str]:
+        raise StoreUnavailableError("away")
+
+    with monkeypatch.context() as outage:
+        outage.setattr(EmbeddedStore, "hosts", away)
+        with pytest.raises(StoreUnavailableError):
+            one.run(at(300))
+    one.run(at(301))
+    one.run(at(390))
+    assert [episode.state for episode in list_episodes(state)] == ["open"], (
+        "the drain may still wait to try again"
+    )
+
+    one.run(at(391))
     assert [episode.state for episode in list_episodes(state)] == ["closed"]
 
 
