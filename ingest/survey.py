@@ -152,7 +152,8 @@ def survey(settings: Settings, *, clock: Clock | None = None, memory: Memory | N
             collectors={probe.name: probe.condition for probe in probes},
             findings=(
                 *_lost(host, memory),
-                *(finding for probe in probes for finding in _findings(probe)),
+                # two collectors of the same hardware say the same of it
+                *dict.fromkeys(finding for probe in probes for finding in _findings(probe)),
             ),
             inventory=take_inventory() if host.live else None,
         )

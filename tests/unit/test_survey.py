@@ -80,6 +80,12 @@ def test_what_is_missing_is_named_with_reason_and_remedy(tmp_path: Path) -> None
     assert found.inventory is None
 
 
+def test_what_two_collectors_lack_alike_is_said_once(tmp_path: Path) -> None:
+    found = survey(settings(write(tmp_path, {"proc/stat": STAT}))).findings
+    assert len(found) == len(set(found))
+    assert sum("infiniband shows no port" in finding.what for finding in found) == 1
+
+
 def test_a_collector_that_is_switched_off_is_left_out(tmp_path: Path) -> None:
     agent = AgentSettings(root=str(write(tmp_path, {"proc/stat": STAT})), disabled=("cpu",))
     assert sample_once(Settings(agent=agent), clock=FakeClock()) == []
