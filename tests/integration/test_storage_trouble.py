@@ -79,5 +79,5 @@ def test_a_second_pipeline_on_the_same_folder_is_refused(tmp_path: Path) -> None
     second.start()
 
     assert second.wait() == 3
-    assert f"is already running on {data.run} (process {first.pid})" in second.words
+    assert f"is already running on {data.root} (process {first.pid})" in second.words
     assert first.stop() == 0
