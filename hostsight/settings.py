@@ -300,8 +300,7 @@ class Settings(Section, frozen=True, kw_only=True):
 
 def _decode(kind: type, value: Any) -> Any:
     if kind is Duration and isinstance(value, str):
-        seconds = Duration(parse_duration_ns(value) / SECOND_NS)
-        return seconds
+        return Duration(parse_duration_ns(value) / SECOND_NS)
     if kind is Size and isinstance(value, str):
         return parse_size(value)
     if kind is Secret and isinstance(value, str):
@@ -395,11 +394,11 @@ _PREFIX = "HOSTSIGHT_"
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[tuple[str, str], str]:
-    reserved = {f"HOSTSIGHT_{word}" for word in ("CONFIG", "DATA", "SHARED", "COMPLETE", "REQUIRE_INFLUXDB")}
-    known = {f"HOSTSIGHT_{s}_{k}".upper(): (s, k) for s, keys in sections().items() for k in keys}
+    reserved = {f"{_PREFIX}{word}" for word in ("CONFIG", "DATA", "SHARED", "COMPLETE", "REQUIRE_INFLUXDB")}
+    known = {f"{_PREFIX}{s}_{k}".upper(): (s, k) for s, keys in sections().items() for k in keys}
     found = {}
     for name, value in environment.items():
-        if not name.startswith("HOSTSIGHT_") or name in reserved or name.startswith("_HOSTSIGHT"):
+        if not name.startswith(_PREFIX) or name in reserved:
             continue
         if name not in known:
             near = nearest(name.removeprefix(_PREFIX), (one.removeprefix(_PREFIX) for one in known))
@@ -473,7 +472,7 @@ def load_settings(
             where |= {(section, key): str(path) for key in keys}
     for (section, key), value in _from_environment(environment).items():
         tree.setdefault(section, {})[key] = tuple(value.split(",")) if key == "disabled" else value
-        where[section, key] = f"HOSTSIGHT_{section}_{key}".upper()
+        where[section, key] = f"{_PREFIX}{section}_{key}".upper()
     for (section, key), value in (flags or {}).items():
         if value is not None:
             tree.setdefault(section, {})[key] = value
