@@ -38,6 +38,7 @@ from hostsight.timerange import TimeRange
 from ingest.influx.client import InfluxClient, read_token
 from ingest.influx.drain import Drain
 from ingest.influx.export import Exporter, queries, questions
+from ingest.influx.influxql import ACCEPT
 from ingest.influx.position import Positions, target
 from ingest.lake import Lake
 from ingest.spool import SpoolWriter
@@ -278,8 +279,8 @@ def _into_lake(exporter: Exporter, lake: Lake, span: TimeRange) -> int:
 
 
 def _download(http: _Http, bucket: str, span: TimeRange, values: int) -> int:
-    for path in questions(bucket, HOST, span):
-        http.ask("GET", path, headers={"Accept": "application/csv"})
+    for asked in questions(bucket, HOST, span):
+        http.ask("GET", asked.path, headers={"Accept": ACCEPT})
     return values
 
 

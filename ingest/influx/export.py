@@ -1,7 +1,7 @@
 """Samples of a host out of InfluxDB, by time range.
 
 A tick of a device is a row of the answer, and not a row a metric, which is faster to read. Flux with a pivot gives that on
-every server; InfluxQL gives it two to three times as fast, but finds a bucket by a mapping that may be missing, or lead
+every server; InfluxQL gives it several times as fast, in MessagePack, but finds a bucket by a mapping that may be missing, or lead
 elsewhere, so it is trusted once it gave what Flux gives. Long ranges are asked for in pieces of at most an hour, by Flux of
 one measurement, which bounds what the server holds.
 """
@@ -21,8 +21,9 @@ from hostsight.errors import StorageError, StoreUnavailableError
 from hostsight.timerange import TimeRange
 from ingest.influx.answer import blocks
 from ingest.influx.client import InfluxClient
-from ingest.influx.influxql import answer, question
+from ingest.influx.influxql import Question, answer, question
 from ingest.influx.names import TICKS, flux_string, flux_time, quote_name, unquote_name
+from ingest.influx.rows import Rows
 from ingest.store import SAMPLES
 
 PIECE_NS = 3600 * SECOND_NS
@@ -88,8 +89,8 @@ def export(client: InfluxClient, host: str, span: TimeRange) -> Export:
     gathered = _Gathered(host)
     for flux in queries(client.settings.bucket, host, span):
         for block in blocks(client.query(flux)):
-            for measurement, device, rows in _runs(block):
-                gathered.add(measurement, device, rows)
+            for rows in _runs(block):
+                gathered.add(rows)
     return gathered.export()
 
 
@@ -97,13 +98,12 @@ def export_by_influxql(client: InfluxClient, host: str, span: TimeRange) -> Expo
     """The same by InfluxQL."""
     gathered = _Gathered(host)
     for asked in questions(client.settings.bucket, host, span):
-        for measurement, device, rows in answer(client, asked):
-            empty = [name for name in _fields(rows) if rows[name].null_count == rows.num_rows]
-            gathered.add(measurement, device or None, rows.drop_columns(empty))
+        for rows in answer(client, asked):
+            gathered.add(rows)
     return gathered.export()
 
 
-def questions(bucket: str, host: str, span: TimeRange) -> Iterator[str]:
+def questions(bucket: str, host: str, span: TimeRange) -> Iterator[Question]:
     """Requests of InfluxQL that together give all of `span`."""
     for piece in _pieces(span):
         yield question(bucket, host, piece, (*SUBSYSTEMS, TICKS))
@@ -118,12 +118,12 @@ class _Gathered:
         self._columns: list[_Column] = []
         self._ticks: list[_Column] = []
 
-    def add(self, measurement: str, device: str | None, rows: pa.Table) -> None:
-        """Rows of one device; every field has a value in them."""
-        if measurement == TICKS:
+    def add(self, rows: Rows) -> None:
+        if rows.measurement == TICKS:
             self._ticks += _columns(rows, (0,))
-        elif measurement in SUBSYSTEMS and device is not None:
-            keys = [(measurement, unquote_name(device), unquote_name(name)) for name in _fields(rows)]
+        elif rows.measurement in SUBSYSTEMS and rows.device is not None:
+            device = unquote_name(rows.device)
+            keys = [(rows.measurement, device, unquote_name(name)) for name in rows.fields]
             ids = tuple(channel_id(self._host, *key) for key in keys)
             self._found.update(zip(ids, keys, strict=True))
             self._columns += _columns(rows, ids)
@@ -161,32 +161,30 @@ def pivoted(bucket: str, host: str, span: TimeRange, measurements: tuple[str, ..
     )
 
 
-def _fields(rows: pa.Table) -> list[str]:
-    return [name for name in rows.column_names if name not in _NOT_FIELDS]
-
-
-def _runs(block: pa.Table) -> Iterator[tuple[str, str | None, pa.Table]]:
-    """(measurement, device, rows) of each table in a block; fields without a value in it are left out."""
+def _runs(block: pa.Table) -> Iterator[Rows]:
+    """Each table in a block; fields without a value in it are left out."""
     block = block.combine_chunks()
     tables = block["table"].combine_chunks().cast(pa.string()).dictionary_encode().indices.to_numpy()
     starts = np.flatnonzero(np.diff(tables, prepend=-1)).tolist()
     for start, end in zip(starts, [*starts[1:], block.num_rows], strict=True):
         rows = block.slice(start, end - start)
-        empty = [name for name in _fields(rows) if rows[name].null_count == rows.num_rows]
         device = rows["device"][0].as_py() if "device" in rows.column_names else None
-        yield rows["_measurement"][0].as_py(), device, rows.drop_columns(empty)
+        fields = {
+            name: rows[name].combine_chunks().to_numpy(zero_copy_only=False)
+            for name in rows.column_names
+            if name not in _NOT_FIELDS and rows[name].null_count < rows.num_rows
+        }
+        ts = rows["_time"].combine_chunks().cast(pa.int64()).to_numpy()
+        yield Rows(rows["_measurement"][0].as_py(), device, ts, fields)
 
 
-def _columns(rows: pa.Table, ids: tuple[int, ...]) -> Iterator[_Column]:
-    ts = rows["_time"].combine_chunks().cast(pa.int64()).to_numpy()
-    for identity, name in zip(ids, _fields(rows), strict=True):
-        column = rows[name].combine_chunks()
-        values = column.to_numpy(zero_copy_only=False)
-        if not column.null_count:
-            yield _Column(identity, ts, values)
-        else:
-            present = column.is_valid().to_numpy(zero_copy_only=False)
-            yield _Column(identity, ts[present], values[present])
+def _columns(rows: Rows, ids: tuple[int, ...]) -> Iterator[_Column]:
+    for identity, values in zip(ids, rows.fields.values(), strict=True):
+        finite = np.isfinite(values)
+        if finite.all():
+            yield _Column(identity, rows.ts, values)
+        elif finite.any():
+            yield _Column(identity, rows.ts[finite], values[finite])
 
 
 def _samples(columns: list[_Column], ticks: list[_Column]) -> pa.Table:
