@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from hostsight.clock import SECOND_NS, Clock, SystemClock
+from hostsight.errors import HostsightError
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
 from hostsight.timerange import TimeRange
@@ -203,8 +204,17 @@ class Console(App[None]):
 
 
 def run_console(data: DataFolder, settings: Settings, *, ended: Event | None = None) -> None:
-    """Show the console of `data` until the person leaves it, or `ended` is set."""
+    """Show the console of `data` until the person leaves it, or `ended` is set; HostsightError where it broke."""
     from tui.live import LiveSource
 
     source = LiveSource(data, settings)
-    Console(source, rows=settings.sql.rows, history=user_history(), ended=ended).run()
+    show(Console(source, rows=settings.sql.rows, history=user_history(), ended=ended))
+
+
+def show(console: Console) -> None:
+    """Textual prints what broke an application, and returns as if nothing were wrong."""
+    console.run()
+    if console.return_code:
+        raise HostsightError(
+            "the console broke at the error above, which is a defect; telemetry and episodes are kept: start it again"
+        )

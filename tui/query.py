@@ -139,6 +139,8 @@ class QueryView(View):
             self._say(NORMAL, f"Running for {seconds:.1f} s; ctrl+c or Esc stops it")
 
     def _say(self, mark: Mark, text: str) -> None:
+        if self.gone:
+            return
         self.query_one("#state", Static).update(Content.assemble((mark.glyph, mark.style), " ", clean(text)))
 
     def action_cancel(self) -> None:

@@ -114,7 +114,14 @@ class View(Screen[None]):
             return
         self.reload()
 
+    @property
+    def gone(self) -> bool:
+        """Whether the view was left for good: its parts go before what it still reads comes back."""
+        return not self.display
+
     def show_trouble(self, sentence: str) -> None:
+        if self.gone:
+            return
         line = self.query_one("#trouble", Static)
         line.display = bool(sentence)
         line.update(Content.assemble((WARNING.glyph, WARNING.style), " ", clean(sentence)))

@@ -10,7 +10,7 @@ from tests.console.fake import DETAIL, EPISODE, NOW, FakeSource
 from tests.console.screen import LARGE, SMALL, console, shown, text, until
 from tui.app import Console
 from tui.attribution import AttributionTree, nodes
-from tui.episode import around
+from tui.episode import EpisodeView, around
 from tui.source import Attribution
 
 
@@ -121,3 +121,17 @@ async def test_the_cursor_stays_in_sight_when_the_terminal_shrinks() -> None:
         await pilot.resize_terminal(80, 16)
         await until(pilot, lambda: "free_bytes" not in text(app) and "› " in text(app))
         await shown(pilot, "≠ read_await_seconds")
+
+
+async def test_what_comes_back_to_an_episode_that_was_left_does_no_harm() -> None:
+    app = opened()
+    async with app.run_test(size=SMALL) as pilot:
+        await shown(pilot, "explained by")
+        view = app.screen
+        assert isinstance(view, EpisodeView)
+        await pilot.press("escape")
+        await until(pilot, lambda: not view.query("*"))
+        view.show_trouble("No nodes match 'Timeline'")
+        await view._plot_or_say()
+        screen = await shown(pilot, "Open episodes  1")
+        assert "No nodes" not in screen

@@ -7,8 +7,10 @@ import threading
 
 import pytest
 
+from hostsight.errors import HostsightError
 from tests.console.fake import FakeSource
 from tests.console.screen import SMALL, console, shown, until
+from tui.app import show
 from tui.episodes import Episodes
 from tui.help import Help, help_text
 from tui.overview import Overview
@@ -104,3 +106,12 @@ async def test_without_colour_every_state_still_has_glyph_and_word(monkeypatch: 
     async with app.run_test(size=SMALL) as pilot:
         await shown(pilot, "■ critical", "● normal", "● LIVE")
         assert app.no_color
+
+
+def test_a_console_that_broke_is_a_failure_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = console()
+    monkeypatch.setattr(app, "run", lambda: None)
+    show(app)
+    monkeypatch.setattr(app, "_return_code", 1)
+    with pytest.raises(HostsightError, match="the console broke"):
+        show(app)
