@@ -8,8 +8,8 @@ import threading
 from hostsight.clock import SECOND_NS, Clock
 from hostsight.errors import HostsightError, RefusedError
 from hostsight.folders import DataFolder
-from hostsight.settings import AlertSettings
-from jobs.alerts import Alert, Receiver, mark, oldest_waiting, severity_before, standing
+from hostsight.settings import Settings
+from jobs.alerts import Alert, Receiver, mark, oldest_waiting, queue_resolved, severity_before, standing
 from jobs.boundary import tell
 from jobs.receivers import address, alertmanager_message, post, webhook_message
 from migrations import open_state
@@ -27,13 +27,15 @@ class AlertJob:
 
     def __init__(
         self,
-        settings: AlertSettings,
+        settings: Settings,
         data: DataFolder,
         clock: Clock,
         stop: threading.Event,
         receiver: Receiver,
     ) -> None:
-        self._settings = settings
+        self._settings = settings.alerts
+        self._gap_ns = settings.detect.merge_gap.ns
+        self._began_ns = clock.wall_ns()
         self._data = data
         self._clock = clock
         self._stop = stop
@@ -57,6 +59,8 @@ class AlertJob:
             return 0
 
     def _send_all(self, connection: sqlite3.Connection) -> int:
+        now_ns = self._clock.wall_ns()
+        queue_resolved(connection, self._receiver, self._gap_ns, self._began_ns, now_ns)
         sent = 0
         while not self._stop.is_set() and (alert := oldest_waiting(connection, self._receiver)) is not None:
             if self._send(connection, alert):

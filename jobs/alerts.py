@@ -1,7 +1,8 @@
 """Who is to be told of which episode: the outbox, rows of `alerts`, written in the transaction that changes an episode.
 
 An episode is alerted about while it is open, loud (not muted), not acknowledged, and severe enough. Each time that
-begins, ends, or its severity changes, one message a receiver is queued; nothing else is, so none is a duplicate.
+begins, ends, or its severity changes, one message a receiver is queued; nothing else is, so none is a duplicate. One that
+closed may still open again: that it is resolved is queued by `queue_resolved`, once it cannot.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import Literal, get_args
 import msgspec
 
 from hostsight.settings import AlertSettings
+from jobs.schedule import MATERIALISE
+from migrations.transaction import transaction
 from models.episode_state import SEVERITIES, Severity
-from models.episode_store import Episode, get_episode
+from models.episode_store import Episode, EpisodeDetail, get_episode
 
 Receiver = Literal["webhook", "alertmanager"]
 Status = Literal["firing", "resolved"]
@@ -50,11 +53,53 @@ def queue_alerts(
         for name in names:
             change = _change(detail.episode, _newest(connection, name, episode_id), settings)
             if change is not None:
-                body = msgspec.json.encode(detail.to_json()).decode()
-                connection.execute(
-                    "INSERT INTO alerts (receiver, episode_id, status, severity, body, queued_ns) VALUES (?, ?, ?, ?, ?, ?)",
-                    (name, episode_id, *change, body, now_ns),
-                )
+                _queue(connection, name, detail, change, now_ns)
+
+
+_OVER = """
+SELECT a.episode_id, a.severity FROM alerts a JOIN episodes e ON e.id = a.episode_id
+  LEFT JOIN watermarks w ON w.job = :job AND w.host = e.host
+WHERE a.id IN (SELECT max(id) FROM alerts WHERE receiver = :receiver GROUP BY episode_id)
+  AND a.status = 'firing' AND e.state = 'closed'
+  AND (w.position_ns IS NULL OR w.position_ns > e.closed_ns + :gap_ns OR max(w.updated_ns, :began_ns) < :now_ns - :gap_ns)
+ORDER BY e.closed_ns, a.id
+"""
+
+
+def queue_resolved(
+    connection: sqlite3.Connection, receiver: Receiver, gap_ns: int, began_ns: int, now_ns: int
+) -> None:
+    """What closed and cannot open again: its host was judged for `gap_ns` beyond that, or has been silent for so long.
+
+    Before `began_ns` nobody listened, so that was no silence.
+    """
+    about = {
+        "job": MATERIALISE,
+        "receiver": receiver,
+        "gap_ns": gap_ns,
+        "began_ns": began_ns,
+        "now_ns": now_ns,
+    }
+    if connection.execute(_OVER, about).fetchone() is None:
+        return
+    with transaction(connection):
+        for row in connection.execute(_OVER, about).fetchall():
+            detail = get_episode(connection, row["episode_id"])
+            _queue(connection, receiver, detail, ("resolved", row["severity"]), now_ns)
+
+
+def _queue(
+    connection: sqlite3.Connection,
+    receiver: Receiver,
+    detail: EpisodeDetail,
+    change: tuple[Status, Severity],
+    now_ns: int,
+) -> None:
+    body = msgspec.json.encode(detail.to_json()).decode()
+    connection.execute(
+        "INSERT INTO alerts (receiver, episode_id, status, severity, body, queued_ns) VALUES (?, ?, ?, ?, ?, ?)",
+        (receiver, detail.episode.id, *change, body, now_ns),
+    )
 
 
 def _change(
@@ -64,6 +109,8 @@ def _change(
     if alerting(episode, settings):
         wanted: tuple[Status, Severity] = ("firing", _severity(episode.severity))
         return None if wanted == before else wanted
+    if episode.state == "closed":
+        return None
     return ("resolved", before[1]) if before is not None and before[0] == "firing" else None
 
 

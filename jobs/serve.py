@@ -17,7 +17,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 from hostsight.clock import SECOND_NS, Clock, SystemClock
 from hostsight.files import locked
 from hostsight.folders import DataFolder
-from hostsight.settings import AlertSettings, Settings
+from hostsight.settings import Settings
 from ingest.embedded import EmbeddedStore
 from ingest.lake import Lake
 from ingest.store import Store
@@ -147,7 +147,7 @@ class Pipeline:
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
         )
         self._add_jobs(settings, data, clock)
-        self._add_outward(settings.alerts, data, clock, stop)
+        self._add_outward(settings, data, clock, stop)
 
     def _add_jobs(self, settings: Settings, data: DataFolder, clock: Clock) -> None:
         table = schedules(settings.jobs)
@@ -159,15 +159,13 @@ class Pipeline:
         add(compact_lake, cron(table[COMPACT]), (data, clock), id=COMPACT, executor=COMPACT)
         add(retain_lake, cron(table[RETAIN]), (settings.retention, data, clock), id=RETAIN, executor=RETAIN)
 
-    def _add_outward(
-        self, settings: AlertSettings, data: DataFolder, clock: Clock, stop: threading.Event
-    ) -> None:
+    def _add_outward(self, settings: Settings, data: DataFolder, clock: Clock, stop: threading.Event) -> None:
         """What tells others of episodes; nothing unless the settings name somebody."""
-        for name in receivers(settings):
+        for name in receivers(settings.alerts):
             job = AlertJob(settings, data, clock, stop, name)
             self._scheduler.add_job(job.run, _every(ALERT_SECONDS), id=name, executor=name)
-        if settings.textfile:
-            write = TextfileJob(Path(settings.textfile), data, clock).run
+        if settings.alerts.textfile:
+            write = TextfileJob(Path(settings.alerts.textfile), data, clock).run
             self._scheduler.add_job(
                 write, _every(TEXTFILE_SECONDS), id="textfile", executor="textfile", next_run_time=_now()
             )

@@ -122,7 +122,7 @@ class EpisodeDetail(msgspec.Struct, frozen=True, kw_only=True):
 _UPDATE = """
 UPDATE episodes SET state = :state, last_seen_ns = :last_seen_ns, closed_ns = :closed_ns, severity = :severity,
   score = :score, confidence = :confidence, subsystem = :subsystem, device = :device, metric = :metric,
-  summary = :summary, model = :model, acknowledged_ns = iif(:state = 'open', acknowledged_ns, NULL)
+  summary = :summary, model = :model
 WHERE host = :host AND opened_ns = :opened_ns RETURNING id
 """
 _INSERT = """

@@ -12,7 +12,7 @@ _CAUSE = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
 def acknowledge(connection: sqlite3.Connection, episode_id: int, now_ns: int) -> None:
-    """Somebody is at it: nobody is alerted about it any more. It ends with the episode, so only an open one can be."""
+    """Somebody is at it: nobody is alerted about it any more, not where it opens again within `merge_gap` either. Only an open one can be."""
     row = _find(connection, episode_id)
     if row["state"] != "open":
         raise UsageError(

@@ -78,7 +78,7 @@ SELECT window_end, host, detector, score, tail_probability, model FROM lake_scor
 -- model       VARCHAR       the baseline that scored it, see `models`
 -- visible     TIMESTAMP_NS  when its row was written
 -- muted       BOOLEAN       it alerts nobody: an operator's rule suppresses it, or it is like a false alarm
--- acknowledged  TIMESTAMP_NS  when somebody took it in hand; null if nobody did, or it is over
+-- acknowledged  TIMESTAMP_NS  when somebody took it in hand; null if nobody did
 SELECT
   id, host, state,
   make_timestamp_ns(opened_ns) AS opened,

@@ -15,12 +15,14 @@ import pytest
 from hostsight.clock import SECOND_NS, FakeClock
 from hostsight.errors import SettingsError
 from hostsight.folders import DataFolder
-from hostsight.settings import AlertSettings, Duration
+from hostsight.settings import AlertSettings, Duration, Settings
 from jobs.alert_job import AlertJob
 from jobs.alert_status import alert_problems, read_alerts
-from jobs.alerts import queue_alerts
+from jobs.alerts import queue_alerts, receivers
 from jobs.operations import give_feedback, suppress
 from jobs.receivers import check_outward
+from jobs.schedule import MATERIALISE
+from jobs.watermarks import advance
 from models.attribution import Attribution
 from models.episode_state import EpisodeChange, Severity
 from models.episode_store import apply_changes
@@ -28,6 +30,8 @@ from models.muting import Suppression
 from tests.unit.jobs.receiver import Receiver, receiving
 
 T0 = 1_700_000_000 * SECOND_NS
+OVER = 9 + 30 + 121
+"""From here on an episode that was last seen at 9 s cannot open again."""
 
 
 @pytest.fixture
@@ -50,15 +54,25 @@ Tell = Callable[..., int]
 
 
 @pytest.fixture
-def tell(state: sqlite3.Connection) -> Tell:
-    """`tell(settings, seconds, closed=..., severity=...)`: the episode changes and alerts are queued; gives its number."""
+def tell(state: sqlite3.Connection, clock: FakeClock) -> Tell:
+    """`tell(settings, seconds, closed=..., severity=..., judged=...)`: the episode changes and alerts are queued; gives its number.
+
+    judged: up to when the host's telemetry has been judged then, in seconds.
+    """
     state.execute("INSERT INTO models VALUES ('m1', 'gpu01', 'live', 1, 0, 1, 178, 20, 20, 'test')")
 
     def change(
-        settings: AlertSettings, seconds: int, *, closed: bool = False, severity: Severity = "warning"
+        settings: AlertSettings,
+        seconds: int,
+        *,
+        closed: bool = False,
+        severity: Severity = "warning",
+        judged: int = 0,
     ) -> int:
         (number,) = apply_changes(state, [episode(seconds, closed=closed, severity=severity)], T0)
         queue_alerts(state, settings, [number], T0)
+        if judged:
+            advance(state, MATERIALISE, "gpu01", T0 + judged * SECOND_NS, clock.wall_ns())
         return number
 
     return change
@@ -81,9 +95,8 @@ def episode(seconds: int, *, closed: bool, severity: Severity) -> EpisodeChange:
 @pytest.fixture
 def job(data: DataFolder, clock: FakeClock) -> Callable[[AlertSettings], AlertJob]:
     def make(settings: AlertSettings) -> AlertJob:
-        return AlertJob(
-            settings, data, clock, threading.Event(), "webhook" if settings.webhook else "alertmanager"
-        )
+        (receiver,) = receivers(settings)
+        return AlertJob(Settings(alerts=settings), data, clock, threading.Event(), receiver)
 
     return make
 
@@ -97,7 +110,7 @@ def test_a_webhook_hears_once_of_the_beginning_and_once_of_the_end(
     for second in range(5):
         tell(webhook, second)
     tell(webhook, 9, closed=True)
-    tell(webhook, 9, closed=True)
+    tell(webhook, 9, closed=True, judged=OVER)
 
     assert job(webhook).run() == 2
     assert job(webhook).run() == 0
@@ -108,6 +121,39 @@ def test_a_webhook_hears_once_of_the_beginning_and_once_of_the_end(
     assert first["severity"] == "warning"
     assert first["episode"]["attribution"][0]["actual"] == 2e8
     assert (first["episode"]["state"], receiver.bodies[1]["episode"]["state"]) == ("open", "closed")
+
+
+def test_what_closes_and_opens_again_within_the_merge_gap_is_one_alert(
+    receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job
+) -> None:
+    sender = job(webhook)
+    tell(webhook, 1)
+    tell(webhook, 9, closed=True, judged=OVER - 1)
+    sender.run()
+    tell(webhook, 159, judged=1000)
+    sender.run()
+    assert [body["status"] for body in receiver.bodies] == ["firing"]
+    tell(webhook, 1000, closed=True, judged=1000 + OVER)
+    sender.run()
+    assert [body["status"] for body in receiver.bodies] == ["firing", "resolved"]
+    assert receiver.bodies[1]["episode"]["closed"] == "2023-11-14T22:30:30.000Z"
+
+
+def test_a_host_that_fell_silent_resolves_once_the_merge_gap_is_over(
+    receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job, clock: FakeClock
+) -> None:
+    tell(webhook, 1, judged=1)
+    clock.advance(3600)
+    sender = job(webhook)
+    tell(webhook, 9, closed=True)
+    clock.advance(120)
+    sender.run()
+    assert [body["status"] for body in receiver.bodies] == ["firing"], (
+        "the hour nobody listened is no silence"
+    )
+    clock.advance(1)
+    sender.run()
+    assert [body["status"] for body in receiver.bodies] == ["firing", "resolved"]
 
 
 def test_below_the_severity_nothing_is_said_until_it_gets_worse(
@@ -122,12 +168,16 @@ def test_below_the_severity_nothing_is_said_until_it_gets_worse(
 
 
 def test_while_the_receiver_is_away_messages_wait_in_order_and_arrive_once(
-    receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job, state: sqlite3.Connection
+    receiver: Receiver,
+    webhook: AlertSettings,
+    tell: Tell,
+    job: Job,
+    state: sqlite3.Connection,
 ) -> None:
     receiver.status, receiver.words = 503, "down for\nrepair"
     sender = job(webhook)
     tell(webhook, 1)
-    tell(webhook, 9, closed=True)
+    tell(webhook, 9, closed=True, judged=OVER)
     assert sender.run() == 0
     (found,) = read_alerts(state, webhook)
     assert (found.waiting, found.sent) == (2, 0)
@@ -158,13 +208,17 @@ def test_the_waits_between_tries_double(
 
 
 def test_what_is_refused_for_good_does_not_hold_up_the_rest(
-    receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job, state: sqlite3.Connection
+    receiver: Receiver,
+    webhook: AlertSettings,
+    tell: Tell,
+    job: Job,
+    state: sqlite3.Connection,
 ) -> None:
     receiver.status, receiver.words = 404, "no such hook"
     tell(webhook, 1)
     job(webhook).run()
     receiver.status = 200
-    tell(webhook, 9, closed=True)
+    tell(webhook, 9, closed=True, judged=OVER)
     assert job(webhook).run() == 1
     (found,) = read_alerts(state, webhook)
     assert (found.sent, found.refused) == (1, 1)
@@ -196,11 +250,11 @@ def labels(alert: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def test_alertmanager_is_told_by_labels_and_when_it_ends(
-    receiver: Receiver, alertmanager: AlertSettings, tell: Tell, job: Job, clock: FakeClock
+    receiver: Receiver, alertmanager: AlertSettings, tell: Tell, job: Job
 ) -> None:
     number = tell(alertmanager, 1)
     job(alertmanager).run()
-    tell(alertmanager, 9, closed=True)
+    tell(alertmanager, 9, closed=True, judged=OVER)
     job(alertmanager).run()
 
     assert {path for path, _, _ in receiver.told} == {"/api/v2/alerts"}
@@ -255,6 +309,22 @@ def test_an_acknowledgement_resolves_and_its_withdrawal_fires_again(
         ("resolved", "warning"),
         ("firing", "critical"),
     ]
+
+
+def test_what_is_acknowledged_stays_so_where_it_opens_again(
+    receiver: Receiver,
+    webhook: AlertSettings,
+    tell: Tell,
+    job: Job,
+    state: sqlite3.Connection,
+) -> None:
+    number = tell(webhook, 1)
+    give_feedback(state, webhook, number, ["ack"], T0)
+    tell(webhook, 9, closed=True)
+    tell(webhook, 99)
+    tell(webhook, 99, closed=True, judged=1000)
+    job(webhook).run()
+    assert [body["status"] for body in receiver.bodies] == ["firing", "resolved"]
 
 
 def test_a_suppression_resolves_what_it_mutes(

@@ -175,12 +175,13 @@ def test_a_corrected_cause_holds_for_what_goes_on(connection: sqlite3.Connection
     assert get_episode(connection, again.id).episode.cause is None
 
 
-def test_an_acknowledgement_ends_with_the_episode(connection: sqlite3.Connection) -> None:
+def test_an_acknowledgement_lasts_as_long_as_the_episode(connection: sqlite3.Connection) -> None:
     number = seen(connection, 1, channel(BUSY, 1.0)).id
     acknowledge(connection, number, 77)
     assert seen(connection, 1, channel(BUSY, 1.0), seconds=20).acknowledged_ns == 77
-    assert seen(connection, 1, channel(BUSY, 1.0), seconds=20, closed=True).acknowledged_ns is None
-    assert seen(connection, 1, channel(BUSY, 1.0), seconds=60).acknowledged_ns is None, "it opens again"
+    seen(connection, 1, channel(BUSY, 1.0), seconds=20, closed=True)
+    assert seen(connection, 1, channel(BUSY, 1.0), seconds=60).acknowledged_ns == 77, "it opens again"
+    assert seen(connection, 9, channel(BUSY, 1.0)).acknowledged_ns is None, "another one"
 
 
 def test_taking_an_acknowledgement_back_leaves_the_rest(connection: sqlite3.Connection) -> None:
