@@ -19,6 +19,8 @@ from models.episode_store import apply_changes
 from models.episodes import EpisodeTracker
 from models.frames import block_from_features
 from models.history import History
+from models.layout import Layout
+from models.refit import FeatureReader
 from models.store import ModelStore
 from sql.schemas import SCORES
 
@@ -32,15 +34,24 @@ class Judgement:
 
 
 class Detection:
-    """Keeps the live model loaded and the episode tracker's state; `commit` makes the latter last."""
+    """Keeps the live model loaded and the episode tracker's state; `commit` makes the latter last.
+
+    read: the host's windows as they were written, which long windows reach back to.
+    """
 
     def __init__(
-        self, host: str, settings: Settings, models: ModelStore, connection: sqlite3.Connection
+        self,
+        host: str,
+        settings: Settings,
+        models: ModelStore,
+        connection: sqlite3.Connection,
+        read: FeatureReader,
     ) -> None:
         self._host = host
         self._alerts = settings.alerts
         self._models = models
         self._connection = connection
+        self._read = read
         self._name: str | None = None
         self._baseline: Baseline | None = None
         self._history: History | None = None
@@ -59,8 +70,11 @@ class Detection:
         """When the episode opened that goes on; None where there is none."""
         return self._tracker.open_since_ns
 
-    def follow_live_model(self) -> None:
-        """Load the model that is live now. One that cannot be used is named in `problem`, and nothing is scored."""
+    def follow_live_model(self, reached_ns: int) -> None:
+        """Load the model that is live now. One that cannot be used is named in `problem`, and nothing is scored.
+
+        reached_ns: up to where windows are written.
+        """
         name = self._models.live(self._host)
         if name == self._name:
             return
@@ -69,9 +83,16 @@ class Detection:
             return
         try:
             self._baseline = self._models.load(name)
-            self._history = History(self._baseline.layout)
         except HostsightError as error:
             self.problem = str(error)
+        else:
+            self._history = self._recalled(self._baseline.layout, reached_ns)
+
+    def _recalled(self, layout: Layout, reached_ns: int) -> History:
+        """What the next windows reach back to, so that a start or a new model changes no score."""
+        history = History(layout)
+        history.widen(block_from_features(self._read(TimeRange(reached_ns - layout.lead_ns, reached_ns))))
+        return history
 
     def judge(self, features: pa.Table, quiet: Sequence[TimeRange]) -> Judgement:
         """`quiet`: spans in which no episode may open."""

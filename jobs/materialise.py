@@ -137,7 +137,9 @@ class HostPipeline:
         chunk_ns = max(60 * SECOND_NS, CHUNK_PANES * tools.settings.window.pane.ns)
         self._chunk_ns = max(1, chunk_ns // self._grid_ns) * self._grid_ns
         self._stream = WindowStream(host, tools.store, tools.settings.window)
-        self._detection = Detection(host, tools.settings, tools.models, tools.connection)
+        self._detection = Detection(
+            host, tools.settings, tools.models, tools.connection, self._written_windows
+        )
         self._learning = Learning(tools.settings)
         self._catalogue = _Catalogue(host, tools)
         self._position_ns: int | None = None
@@ -199,8 +201,11 @@ class HostPipeline:
         features = self._tools.lake.read("features", self._host, span, _ENDS)
         return len(pc.unique(features.column("window_end")))
 
+    def _written_windows(self, span: TimeRange) -> pa.Table:
+        return self._tools.lake.read("features", self._host, span, FEATURES)
+
     def _run_chunk(self, span: TimeRange, now_ns: int) -> int:
-        self._detection.follow_live_model()
+        self._detection.follow_live_model(span.start_ns)
         increment = self._stream.advance(span)
         judgement = self._detection.judge(increment.features, self._quiet(increment))
         self._write(increment, judgement)

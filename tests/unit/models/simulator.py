@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from hostsight.channel import Channel, Subsystem
 from hostsight.clock import SECOND_NS
 from models.protocol import WindowBlock
+from sql.schemas import FEATURE_NAMES, FEATURES
 
 _TICKS = 10
 _PANES = 3
@@ -119,3 +121,15 @@ def _features(samples: NDArray[np.float64]) -> NDArray[np.float32]:
     time = (time - time.mean()) / np.square(time - time.mean()).sum()
     parts = (views.mean(axis=1), views.std(axis=1), views.min(axis=1), views.max(axis=1), views @ time)
     return np.stack(parts, axis=1).astype(np.float32)
+
+
+def feature_table(block: WindowBlock) -> pa.Table:
+    """FEATURES of the block."""
+    windows, channels, _ = block.values.shape
+    columns: dict[str, object] = {
+        "window_end": np.repeat(block.ends, channels),
+        "channel_id": np.tile(block.channels, windows),
+        "n": np.full(windows * channels, 30, np.int32),
+    }
+    columns |= {name: block.values[:, :, index].ravel() for index, name in enumerate(FEATURE_NAMES)}
+    return pa.table(columns).cast(FEATURES)

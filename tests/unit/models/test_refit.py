@@ -16,21 +16,10 @@ from migrations import open_state
 from models.protocol import WindowBlock
 from models.refit import Learner, Training, read_training, refit
 from models.store import ModelStore
-from sql.schemas import FEATURE_NAMES, FEATURES
-from tests.unit.models.simulator import SimulatedHost
+from sql.schemas import FEATURE_NAMES
+from tests.unit.models.simulator import SimulatedHost, feature_table
 
 ALL = TimeRange(0, 2000 * SECOND_NS)
-
-
-def features(block: WindowBlock) -> pa.Table:
-    windows, channels, _ = block.values.shape
-    columns: dict[str, object] = {
-        "window_end": np.repeat(block.ends, channels),
-        "channel_id": np.tile(block.channels, windows),
-        "n": np.full(windows * channels, 30, np.int32),
-    }
-    columns |= {name: block.values[:, :, index].ravel() for index, name in enumerate(FEATURE_NAMES)}
-    return pa.table(columns).cast(FEATURES)
 
 
 class Reader:
@@ -43,7 +32,7 @@ class Reader:
     def __call__(self, span: TimeRange) -> pa.Table:
         self.longest = max(self.longest, span.seconds)
         inside = (self._block.ends > span.start_ns) & (self._block.ends <= span.end_ns)
-        return features(
+        return feature_table(
             WindowBlock(self._block.ends[inside], self._block.channels, self._block.values[inside])
         )
 
