@@ -1,4 +1,4 @@
-"""Values with units, durations and instants as a person reads them: three significant digits, one prefix."""
+"""Values with units, durations, instants and odds as the console shows them."""
 
 from __future__ import annotations
 
@@ -6,50 +6,18 @@ import math
 from datetime import UTC, datetime
 
 from hostsight.clock import SECOND_NS
-from hostsight.prefixes import LARGE, SMALL, prefixed
+from hostsight.quantity import quantity as worded
 
 ABSENT = "–"
-_NAMES = {"percent": "%", "bytes": "B", "seconds": "s", "hertz": "Hz", "celsius": "°C", "watts": "W"}
-LONGEST_SYMBOL = 3
-_MEASURED = set(_NAMES.values())
-_BARE = {"", "1", "count", "ratio"}
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """`12.3 %`, `1.20 GB/s`, `340 µs`, `2.50 k/s`, `2.50k pages/s`; `–` for None, NaN and infinities."""
-    if value is None or not math.isfinite(value):
-        return ABSENT
-    name, slash, per = unit.partition("/")
-    symbol = _NAMES.get(name, "" if name in _BARE else name)
-    number, prefix = _scaled(value, symbol)
-    if not prefix and symbol not in _MEASURED and value == round(value):
-        number = f"{value:.0f}"
-    if len(symbol) > LONGEST_SYMBOL:
-        return f"{number}{prefix} {symbol}{slash}{per}"
-    tail = f"{prefix}{symbol}{slash}{per}"
-    return f"{number} {tail}" if tail else number
+    """Three digits, one prefix and the unit; `–` for None, NaN and infinities."""
+    return worded(value, unit, ABSENT)
 
 
-def _scaled(value: float, symbol: str) -> tuple[str, str]:
-    if symbol in {"%", "°C"}:
-        return _digits(value), ""
-    number, prefix = prefixed(value, SMALL if symbol == "s" else LARGE)
-    return _digits(number), prefix
-
-
-def _digits(value: float) -> str:
-    size = abs(value)
-    if size == 0:
-        return "0"
-    if size >= 1e6 or size < 1e-4:
-        return f"{value:.2e}"
-    decimals = max(0, 2 - math.floor(math.log10(size * 1.0005)))
-    text = f"{value:.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if size < 0.99 else text
-
-
-def duration(seconds: float) -> str:
-    """Two units at most: `4 s`, `2 min 5 s`, `3 h 10 min`, `2 d 4 h`."""
+def duration(seconds: float, parts: int = 2) -> str:
+    """Two units at most: `4 s`, `2 min 5 s`, `3 h 10 min`, `2 d 4 h`; with one part: `2 min`, `3 h`, `2 d`."""
     whole = max(0, round(seconds))
     for size, name, lower, lower_name in (
         (86_400, "d", 3600, "h"),
@@ -58,7 +26,7 @@ def duration(seconds: float) -> str:
     ):
         if whole >= size:
             rest = whole % size // lower
-            return f"{whole // size} {name}" + (f" {rest} {lower_name}" if rest else "")
+            return f"{whole // size} {name}" + (f" {rest} {lower_name}" if rest and parts > 1 else "")
     return f"{whole} s"
 
 

@@ -83,6 +83,7 @@ def _known_from(episode: Episode, other: int | None) -> str:
 def _show_attribution(detail: EpisodeDetail) -> None:
     from cli.output import narrate, print_table
     from cli.text import percent
+    from hostsight.quantity import quantity
 
     print_table(
         ("share", "subsystem", "device", "metric", "expected", "actual", ""),
@@ -92,8 +93,8 @@ def _show_attribution(detail: EpisodeDetail) -> None:
                 item.subsystem,
                 item.device,
                 item.metric,
-                _level(item.expected, item.unit),
-                _level(item.actual, item.unit),
+                quantity(item.expected, item.unit),
+                quantity(item.actual, item.unit),
                 item.direction,
             )
             for item in detail.attribution[:SHOWN]
@@ -116,9 +117,3 @@ def _show_detectors(detail: EpisodeDetail) -> None:
         ((item.name, f"{item.tail_probability:.2g}", f"{item.threshold:.2g}") for item in detail.detectors),
         numbers=("tail probability", "anomalous below"),
     )
-
-
-def _level(level: float | None, unit: str) -> str:
-    from models.wording import value
-
-    return "unknown" if level is None else value(level, unit)

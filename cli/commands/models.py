@@ -148,7 +148,7 @@ def _show_drift(report: RefitReport | None) -> None:
     """How normal has changed since the model that was live before."""
     from cli.output import print_table, safe
     from cli.text import plural
-    from models.wording import value
+    from hostsight.quantity import quantity
 
     if report is None or report.compared_with is None:
         return
@@ -162,8 +162,8 @@ def _show_drift(report: RefitReport | None) -> None:
                     one.subsystem,
                     one.device,
                     one.metric,
-                    value(one.before, one.unit),
-                    value(one.after, one.unit),
+                    quantity(one.before, one.unit),
+                    quantity(one.after, one.unit),
                 )
                 for one in report.drift
             ),

@@ -50,14 +50,14 @@ def test_absent_values_are_a_gap() -> None:
 
 def test_the_axis_names_top_and_bottom_in_the_metrics_unit() -> None:
     drawn = lines()
-    assert drawn[1].startswith("    97.0 % ┤")
+    assert drawn[1].startswith("      97 % ┤")
     assert drawn[4].startswith("       0 % ┤")
 
 
 def test_the_expected_level_is_dashed_where_nothing_is_drawn() -> None:
     drawn = lines(replace(PLOT, expected=50.0))
     assert drawn[2].count("╌") + drawn[3].count("╌") == 60
-    assert "expected 50.0 %" in drawn[6]
+    assert "expected 50 %" in drawn[6]
 
 
 def test_values_far_from_zero_are_drawn_from_below_the_smallest() -> None:
