@@ -16,7 +16,7 @@ import psutil
 from bench.labelled import LABEL, Machine, Shown, auc_pr, best_f1, hit_rate, machines, shown
 from bench.report import report
 from hostsight.settings import Settings
-from ingest.recording import read_recording
+from ingest.recording import read_recordings
 from jobs.analysis import Analysis, Analyst
 from models.protocol import Floats
 from models.recent import with_recent_level
@@ -60,9 +60,8 @@ def bench_detect(settings: Settings, data: Path) -> dict[str, object]:
 def measure(settings: Settings, machine: Machine) -> Measured:
     """One machine, in a process of its own."""
     start = time.perf_counter()
-    train, test = (
-        read_recording(machine.folder / f"{half}.parquet", exclude=[LABEL]) for half in ("train", "test")
-    )
+    halves = [machine.folder / f"{half}.parquet" for half in ("train", "test")]
+    train, test = read_recordings(halves, exclude=[LABEL])
     analysis = Analyst(settings.detect, settings.window).analyse(train, test)
     labels, causes = machine.labels(), machine.causes()
     rankings = _rankings(analysis) | {RANDOM: np.random.default_rng(0).random(len(labels))}

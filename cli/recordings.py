@@ -25,10 +25,10 @@ class Choice:
     time: str | None
     map_path: Path | None
 
-    def read(self, path: Path) -> Recording:
-        from ingest.recording import read_recording
+    def read(self, *paths: Path) -> list[Recording]:
+        from ingest.recording import read_recordings
 
-        return read_recording(path, exclude=self.exclude, time=self.time)
+        return read_recordings(paths, exclude=self.exclude, time=self.time)
 
     def naming(self) -> Naming:
         from ingest.naming import read_naming

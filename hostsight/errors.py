@@ -86,7 +86,7 @@ class ModelError(HostsightError):
     pass
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """` (did you mean 'x'?)` for the closest known word, or an empty string."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f" (did you mean '{close[0]}'?)" if close else ""
+def nearest(word: str, known: Iterable[str], most: int = 1) -> str:
+    """` (did you mean 'x'?)` for the closest known word, or that many; an empty string where none is close."""
+    close = difflib.get_close_matches(word, list(known), n=most, cutoff=0.6)
+    return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""

@@ -17,19 +17,15 @@ _LOCK_ATTEMPTS = 3
 _LOCK_PAUSE_SECONDS = 0.02
 
 
-def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
-    """The hostsight error for an OSError met while `doing` something at `path`."""
+def storage_error(error: OSError, doing: str, path: Path, remedy: str = "") -> StorageError:
+    """The hostsight error for an OSError met while `doing` something at `path`; remedy: for a place outside the data folder."""
+    elsewhere = remedy or "choose another folder with --data"
     if error.errno in _FULL:
-        return FullError(
-            f"no space left while {doing} {path}; free some, or lower [spool] max_bytes or [retention]"
-        )
+        room = remedy or "lower [spool] max_bytes or [retention]"
+        return FullError(f"no space left while {doing} {path}; free some, or {room}")
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
-        return StorageError(
-            f"{path} may not be written ({error.strerror}); choose another folder with --data"
-        )
-    return StorageError(
-        f"{error.strerror or error} while {doing} {path}; check that place, or choose another folder with --data"
-    )
+        return StorageError(f"{path} may not be written ({error.strerror}); {elsewhere}")
+    return StorageError(f"{error.strerror or error} while {doing} {path}; check that place, or {elsewhere}")
 
 
 def unreadable(error: OSError, path: Path) -> UsageError:
@@ -38,8 +34,10 @@ def unreadable(error: OSError, path: Path) -> UsageError:
     return UsageError(f"{path} cannot be read ({reason}); correct the path or its rights")
 
 
-def write_atomic(path: Path, content: bytes, *, sync: bool = False, mode: int = 0o600) -> None:
-    """Replace `path` with `content` in one step, whatever the umask. Raises StorageError, FullError."""
+def write_atomic(
+    path: Path, content: bytes, *, sync: bool = False, mode: int = 0o600, remedy: str = ""
+) -> None:
+    """Replace `path` with `content` in one step, whatever the umask. Raises StorageError, FullError, with the remedy."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -52,7 +50,7 @@ def write_atomic(path: Path, content: bytes, *, sync: bool = False, mode: int = 
         part.replace(path)
     except OSError as error:
         discard(part)
-        raise storage_error(error, "writing", path) from error
+        raise storage_error(error, "writing", path, remedy) from error
 
 
 def write_report(path: Path, content: bytes) -> None:
@@ -96,12 +94,12 @@ def delete(path: Path) -> int:
     return size
 
 
-def make_folder(path: Path) -> Path:
+def make_folder(path: Path, remedy: str = "") -> Path:
     """Create `path` with mode 0700 and its parents; raises StorageError with the remedy."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise storage_error(error, "creating", path) from error
+        raise storage_error(error, "creating", path, remedy) from error
     return path
 
 

@@ -26,8 +26,8 @@ from pathlib import Path
 
 import msgspec
 
-from hostsight.channel import WHOLE_HOST, Channel, Kind, Subsystem
-from hostsight.errors import SettingsError
+from hostsight.channel import KINDS, SUBSYSTEMS, WHOLE_HOST, Channel, Kind, Subsystem
+from hostsight.errors import SettingsError, nearest
 from hostsight.files import unreadable
 
 RECORDED = "recorded"
@@ -50,7 +50,10 @@ _PATTERNS = tuple(
 _UNKNOWN: Subsystem = "cpu"
 
 
-class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+_ALLOWED = {"subsystem": SUBSYSTEMS, "kind": KINDS}
+
+
+class Named(msgspec.Struct, frozen=True, kw_only=True):
     """What the file says about a column; what is empty is guessed."""
 
     subsystem: Subsystem | None = None
@@ -58,11 +61,6 @@ class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     metric: str = ""
     unit: str = ""
     kind: Kind = "gauge"
-
-
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    host: str = RECORDED
-    channels: dict[str, Named] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +108,48 @@ def guess_subsystem(name: str) -> Subsystem:
 
 
 def read_naming(path: Path | None) -> Naming:
-    """What the file says, or nothing without one. Raises SettingsError with file and key, UsageError where it cannot be read."""
+    """What the file says, or nothing without one. Raises SettingsError with file, entry and key, UsageError where it cannot be read."""
     if path is None:
         return Naming()
     try:
         tree = tomllib.loads(path.read_text("utf-8"))
-        found = msgspec.convert(tree, _File)
     except OSError as error:
         raise unreadable(error, path) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise SettingsError(f"{path}: {error}") from error
-    return Naming(found.host, found.channels)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not TOML: {error}") from error
+    _check_keys(f"{path}", tree, ("host", "channels"))
+    channels = tree.get("channels", {})
+    if not isinstance(channels, dict):
+        raise SettingsError(f'{path}: channels must be tables such as [channels."eth0_rx"]')
+    host = tree.get("host", RECORDED)
+    _check_text(f"{path}:", "host", host)
+    return Naming(
+        host, {name: _named(f'{path}: [channels."{name}"]', entry) for name, entry in channels.items()}
+    )
+
+
+def _named(where: str, entry: object) -> Named:
+    if not isinstance(entry, dict):
+        raise SettingsError(f"{where} must be a table of {', '.join(Named.__struct_fields__)}")
+    _check_keys(where, entry, Named.__struct_fields__)
+    for key, value in entry.items():
+        _check_text(where, key, value)
+        words = _ALLOWED.get(key, ())
+        if words and value not in words:
+            raise SettingsError(
+                f"{where} {key} = '{value}' is none of {', '.join(words)}{nearest(value, words)}"
+            )
+    return Named(**entry)
+
+
+def _check_keys(where: str, entry: Mapping[str, object], known: Sequence[str]) -> None:
+    for key in entry:
+        if key not in known:
+            raise SettingsError(
+                f"{where} has an unknown key '{key}'{nearest(key, known)}; there are {', '.join(known)}"
+            )
+
+
+def _check_text(where: str, key: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise SettingsError(f"{where} {key} = {value!r} must be text in quotes")

@@ -15,22 +15,20 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from hostsight.channel import Channel
-from hostsight.clock import SECOND_NS
 from hostsight.errors import UsageError, nearest
 from hostsight.files import unreadable
-from hostsight.timerange import MAX_NS, TimeRange
+from hostsight.timerange import TimeRange
+from ingest.stamps import nanoseconds
 from ingest.store import SAMPLES
 
 TIME_NAMES = ("ts", "time", "timestamp", "datetime", "date", "_time")
 _LONG = ("channel", "value")
-_YEAR_1973_NS = 1e17
-_EPOCH_UNITS_NS = (1, 1_000, 1_000_000, SECOND_NS)
 _FEWEST_ROWS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """ts: int64 [rows], nanoseconds, in the file's order; stamp: the type that the file has them in.
+    """ts: int64 [rows], nanoseconds, in the file's order; stamp: the type of the file's, as `nanoseconds` says.
 
     values: float32 [rows, names], NaN is absent."""
 
@@ -57,27 +55,59 @@ class Recording:
 
 
 def read_recording(path: Path, *, exclude: Collection[str] = (), time: str | None = None) -> Recording:
-    """The table of a `.csv` (also compressed) or `.parquet` file.
+    """`read_recordings` of one file."""
+    return read_recordings([path], exclude=exclude, time=time)[0]
+
+
+def read_recordings(
+    paths: Sequence[Path], *, exclude: Collection[str] = (), time: str | None = None
+) -> list[Recording]:
+    """The tables of `.csv` (also compressed) or `.parquet` files.
 
     exclude: columns or channels to leave out.  time: the column of time stamps; otherwise the first of TIME_NAMES.
-    Raises UsageError where it cannot be read or understood.
+    Raises UsageError where one cannot be read or understood, or none has what is to be left out.
     """
-    table = _read(path)
-    stamp = _time_column(path, table, time)
-    ts = _nanoseconds(path, stamp, table.column(stamp))
-    own = table.schema.field(stamp).type
-    kind = own if pa.types.is_timestamp(own) else pa.timestamp("ns")
-    rest = [name for name in table.column_names if name != stamp]
-    if set(rest) == set(_LONG):
-        recording = _from_long(path, ts, table, exclude)
-    else:
-        kept = [name for name in rest if name not in exclude]
-        values = [_numbers(path, name, table.column(name)) for name in kept]
-        matrix = np.column_stack(values) if values else np.empty((len(ts), 0), np.float32)
-        recording = Recording(path, ts, kind, tuple(kept), matrix)
-    if not np.isfinite(recording.values).any():
-        raise UsageError(f"{path} has no rows or no column of numbers beside {stamp}")
-    return recording
+    tables = [_Table(path, _read(path), time) for path in paths]
+    known = dict.fromkeys(name for table in tables for name in table.names)
+    for name in exclude:
+        if name not in known:
+            files = " or ".join(map(str, dict.fromkeys(paths)))
+            raise UsageError(f"--exclude {name}: {files} has no such column{nearest(name, known, most=3)}")
+    return [table.recording(exclude) for table in tables]
+
+
+class _Table:
+    """A file's table, wide or long, with its column of time stamps."""
+
+    def __init__(self, path: Path, table: pa.Table, time: str | None) -> None:
+        self._path = path
+        self._table = table
+        self._time = _time_column(path, table, time)
+        self._rest = [name for name in table.column_names if name != self._time]
+        self._long = set(self._rest) == set(_LONG)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns beside the time, or of the channels of a long table."""
+        if not self._long:
+            return self._rest
+        return [
+            str(name) for name in pc.unique(self._table.column("channel")).to_pylist() if name is not None
+        ]
+
+    def recording(self, exclude: Collection[str]) -> Recording:
+        path, table = self._path, self._table
+        ts, stamp = nanoseconds(path, self._time, table.column(self._time))
+        if self._long:
+            recording = _from_long(path, ts, stamp, table, exclude)
+        else:
+            kept = [name for name in self._rest if name not in exclude]
+            values = [_numbers(path, name, table.column(name)) for name in kept]
+            matrix = np.column_stack(values) if values else np.empty((len(ts), 0), np.float32)
+            recording = Recording(path, ts, stamp, tuple(kept), matrix)
+        if not np.isfinite(recording.values).any():
+            raise UsageError(f"{path} has no rows or no column of numbers beside {self._time}")
+        return recording
 
 
 def _read(path: Path) -> pa.Table:
@@ -110,30 +140,6 @@ def _time_column(path: Path, table: pa.Table, wanted: str | None) -> str:
     return found
 
 
-def _nanoseconds(path: Path, name: str, column: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Time stamps, texts in ISO 8601, or numbers since the epoch, in the unit that gives a year from 1973 to 2262."""
-    if column.null_count:
-        raise UsageError(f"{path}: column {name} lacks {column.null_count} of its time stamps")
-    kind = column.type
-    try:
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-            column = pc.cast(column, pa.timestamp("ns", "UTC"))
-        if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
-            stamps: NDArray[np.int64] = (
-                column.cast(pa.timestamp("ns", getattr(column.type, "tz", None))).cast(pa.int64()).to_numpy()
-            )
-            return stamps
-        whole = pa.types.is_integer(kind)
-        numbers = column.cast(pa.int64() if whole else pa.float64()).to_numpy()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise UsageError(f"{path}: column {name} holds no time stamps: {error}") from error
-    largest = float(np.abs(numbers).max(initial=0))
-    unit = next((unit for unit in _EPOCH_UNITS_NS if largest * unit >= _YEAR_1973_NS), SECOND_NS)
-    if largest * unit > MAX_NS:
-        raise UsageError(f"{path}: column {name} holds times beyond the year 2262")
-    return np.asarray(np.round(numbers * unit)).astype(np.int64)
-
-
 def _numbers(path: Path, name: str, column: pa.ChunkedArray) -> NDArray[np.float32]:
     try:
         numbers = (
@@ -149,7 +155,9 @@ def _numbers(path: Path, name: str, column: pa.ChunkedArray) -> NDArray[np.float
     return values
 
 
-def _from_long(path: Path, ts: NDArray[np.int64], table: pa.Table, exclude: Collection[str]) -> Recording:
+def _from_long(
+    path: Path, ts: NDArray[np.int64], stamp: pa.DataType, table: pa.Table, exclude: Collection[str]
+) -> Recording:
     channels = table.column("channel").cast(pa.string()).combine_chunks().dictionary_encode()
     names = channels.dictionary.to_pylist()
     kept = [index for index, name in enumerate(names) if name is not None and name not in exclude]
@@ -160,7 +168,7 @@ def _from_long(path: Path, ts: NDArray[np.int64], table: pa.Table, exclude: Coll
     values = np.full((len(rows), len(kept)), np.nan, np.float32)
     wanted = column >= 0
     values[row[wanted], column[wanted]] = _numbers(path, "value", table.column("value"))[wanted]
-    return Recording(path, rows, pa.timestamp("ns"), tuple(str(names[index]) for index in kept), values)
+    return Recording(path, rows, stamp, tuple(str(names[index]) for index in kept), values)
 
 
 class RecordingStore:

@@ -13,6 +13,7 @@ from hostsight.files import make_folder, storage_error, write_atomic
 from jobs.analysis import Analysis
 from models.episode_state import EpisodeChange
 
+_REMEDY = "choose another folder with --out"
 SCORES, CONTRIBUTIONS, EPISODES = "scores.parquet", "contributions.parquet", "episodes.json"
 
 
@@ -21,7 +22,7 @@ def write_analysis(analysis: Analysis, folder: Path) -> None:
 
     One row a row of the test recording, in its order. Raises StorageError, FullError.
     """
-    make_folder(folder)
+    make_folder(folder, _REMEDY)
     ts = (
         pa.array(analysis.ts)
         .cast(pa.timestamp("ns", getattr(analysis.stamp, "tz", None)))
@@ -30,14 +31,15 @@ def write_analysis(analysis: Analysis, folder: Path) -> None:
     parts = {name: analysis.contributions[:, index] for index, name in enumerate(analysis.names)}
     _write(folder / SCORES, pa.table({"ts": ts, "score": analysis.score}))
     _write(folder / CONTRIBUTIONS, pa.table({"ts": ts, **parts}))
-    write_atomic(folder / EPISODES, msgspec.json.format(msgspec.json.encode(episodes(analysis)), indent=1))
+    told = msgspec.json.format(msgspec.json.encode(episodes(analysis)), indent=1)
+    write_atomic(folder / EPISODES, told, remedy=_REMEDY)
 
 
 def _write(path: Path, table: pa.Table) -> None:
     try:
         pq.write_table(table, path, compression="zstd")
     except OSError as error:
-        raise storage_error(error, "writing", path) from error
+        raise storage_error(error, "writing", path, _REMEDY) from error
 
 
 def episodes(analysis: Analysis) -> list[dict[str, object]]:

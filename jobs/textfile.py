@@ -40,7 +40,9 @@ class TextfileJob:
 
     def run(self) -> None:
         try:
-            write_atomic(self._path, self._text().encode(), mode=_READABLE)
+            write_atomic(
+                self._path, self._text().encode(), mode=_READABLE, remedy="correct [alerts] textfile"
+            )
             self._error = ""
         except (HostsightError, OSError, sqlite3.Error) as error:
             if str(error) != self._error:

@@ -62,7 +62,7 @@ def command(
     from jobs.analysis_files import summarise, write_analysis
 
     settings = load_settings(data_folder())
-    train, test = choice.read(train_path), choice.read(test_path)
+    train, test = choice.read(train_path, test_path)
     narrate(f"learning from {len(train.ts)} rows of {len(train.names)} columns, then judging {len(test.ts)}")
     analysis = Analyst(settings.detect, settings.window, choice.naming()).analyse(train, test)
     write_analysis(analysis, out)

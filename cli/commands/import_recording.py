@@ -39,7 +39,7 @@ def command(path: Path, host: str | None, choice: Choice, as_json: bool) -> None
     known = choice.naming()
     if host is not None:
         known = known.of(host)
-    recording = choice.read(path)
+    (recording,) = choice.read(path)
     with closing(open_state(data.state_db)) as connection:
         found = import_recording(recording, known, settings, data, connection)
     started, ended = iso(found.span.start_ns), iso(found.span.end_ns)

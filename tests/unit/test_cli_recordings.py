@@ -49,6 +49,17 @@ def test_analyze_names_the_column_that_holds_no_numbers(
     assert "--exclude rack" in capsys.readouterr().err
 
 
+def test_a_folder_that_cannot_be_written_is_one_of_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(table(tmp_path, "train", 0))
+    words = ["--train", path, "--test", path, "--exclude", "rack", "--out", "/proc/out"]
+    assert main(["analyze", *words]) == 1
+    assert (
+        "creating /proc/out; check that place, or choose another folder with --out" in capsys.readouterr().err
+    )
+
+
 def test_import_brings_a_file_into_the_lake_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, data = str(table(tmp_path, "a", 0)), str(tmp_path / "data")
     words = ["--data", data, "import", path, "--host", "db07", "--exclude", "rack", "--json"]

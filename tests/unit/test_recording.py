@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from hostsight.clock import SECOND_NS
 from hostsight.errors import SettingsError, UsageError
 from hostsight.timerange import TimeRange
 from ingest.naming import Naming, guess_subsystem, read_naming
-from ingest.recording import RecordingStore, read_recording
+from ingest.recording import RecordingStore, read_recording, read_recordings
 
 NOON_NS = 1_769_860_800 * SECOND_NS
 
@@ -71,7 +72,19 @@ def test_parquet_keeps_the_type_of_its_stamps(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("when,a\n1,2\n", "--time"),
-        ("ts,a\nyesterday,2\n", "no time stamps"),
+        (
+            "ts,a\nyesterday,2\n",
+            "row 1 of column ts is 'yesterday', which is no time; write each as 2026-01-31T12",
+        ),
+        (
+            "ts,a\n2026-01-31T12:00:00Z,2\n2026-01-31T12:01:00Z,2\n31/01/2026,2\n2026-01-31T12:03:00Z,2\n",
+            "row 3 of column ts is '31/01/2026', which is no time, unlike '2026-01-31T12:00:00Z' in row 1",
+        ),
+        ("ts,a\n1769860800,1\n1769860860,1\nnoon,1\n", "row 3 of column ts is 'noon'"),
+        ("ts,a\n1769860800,1\n,1\n", "row 2 of column ts has no time, one of 1; fill them in"),
+        ("ts,a\ntrue,1\n", "column ts holds bool values and no times"),
+        ("ts,a\n1769860800.5,1\ninf,1\n", "row 2 of column ts is inf, which is no time"),
+        ("ts,a\n9999999999999999999,1\n", "beyond the year 2262"),
         ("ts,rack\n1769860800,r1\n", "--exclude rack"),
         ("ts\n1769860800\n", "no column of numbers"),
         ("ts,a\n1769860800,nan\n1769860860,inf\n", "no column of numbers"),
@@ -80,6 +93,42 @@ def test_parquet_keeps_the_type_of_its_stamps(tmp_path: Path) -> None:
 def test_what_cannot_be_understood_is_named_with_a_remedy(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         read_recording(csv(tmp_path, text))
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_wide_and_long_tables_keep_the_same_stamps(tmp_path: Path, zone: str | None) -> None:
+    ts = pa.array([NOON_NS // 10**9, NOON_NS // 10**9 + 60], pa.timestamp("s", zone))
+    pq.write_table(pa.table({"ts": ts, "a": [1.0, 2.0]}), tmp_path / "wide.parquet")
+    pq.write_table(
+        pa.table({"ts": ts, "channel": ["a", "a"], "value": [1.0, 2.0]}), tmp_path / "long.parquet"
+    )
+    wide, long = (read_recording(tmp_path / f"{name}.parquet") for name in ("wide", "long"))
+    assert wide.stamp == long.stamp == pa.timestamp("ms", zone), "Parquet has no whole seconds"
+    assert wide.ts.tolist() == long.ts.tolist() == [NOON_NS, NOON_NS + 60 * SECOND_NS]
+
+
+def test_texts_without_a_zone_are_utc(tmp_path: Path) -> None:
+    pq.write_table(
+        pa.table({"ts": ["2026-01-31 12:00:00", "2026-01-31 12:01:00"], "a": [1, 2]}), tmp_path / "a.parquet"
+    )
+    recording = read_recording(tmp_path / "a.parquet")
+    assert (recording.ts[0], recording.stamp) == (NOON_NS, pa.timestamp("ns"))
+
+
+def test_a_column_to_leave_out_that_there_is_not_is_named_with_the_nearest(tmp_path: Path) -> None:
+    wide = csv(tmp_path, "ts,rack1,rack2,a\n1769860800,1,1,1\n1769860860,1,1,1\n")
+    words = rf"--exclude rack: {wide} has no such column \(did you mean 'rack2' or 'rack1'\?\)"
+    with pytest.raises(UsageError, match=words):
+        read_recording(wide, exclude=["rack"])
+    long = csv(tmp_path, "ts,channel,value\n1769860800,a,1\n1769860860,b,1\n", "long.csv")
+    with pytest.raises(UsageError, match=r"--exclude zzz: .* has no such column$"):
+        read_recording(long, exclude=["zzz"])
+
+
+def test_a_column_that_only_one_of_two_files_has_can_be_left_out(tmp_path: Path) -> None:
+    one = csv(tmp_path, "ts,rack,a\n1769860800,r1,1\n1769860860,r1,1\n", "one.csv")
+    two = csv(tmp_path, "ts,a\n1769860800,1\n1769860860,1\n", "two.csv")
+    assert [each.names for each in read_recordings([one, two], exclude=["rack"])] == [("a",), ("a",)]
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
@@ -143,9 +192,26 @@ def test_a_map_says_what_columns_are(tmp_path: Path) -> None:
     assert (pattern.label, free.label) == ("memory m07", "storage disk_u")
 
 
-def test_a_wrong_map_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"map\.toml.*subsystm"):
-        read_naming(csv(tmp_path, '[channels.a]\nsubsystm = "cpu"\n', "map.toml"))
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[channels.a]\nsubsystm = "cpu"\n', """[channels."a"] has an unknown key 'subsystm' (did you mean 'subsystem'?)"""),
+        ('[channels.a]\nsubsystem = "netwrk"\n', """[channels."a"] subsystem = 'netwrk' is none of cpu, gpu"""),
+        ('[channels."x*"]\nkind = "gage"\n', "is none of rate, gauge, state, event (did you mean 'gauge'?)"),
+        ("[channels.a]\nunit = 3\n", """[channels."a"] unit = 3 must be text in quotes"""),
+        ('[channels]\na = "cpu"\n', """[channels."a"] must be a table of subsystem, device"""),
+        ('[chanels.a]\nunit = "B"\n', "has an unknown key 'chanels' (did you mean 'channels'?); there are host, channels"),
+        ("channels = 3\n", "channels must be tables such as"),
+        ("host = 3\n", "host = 3 must be text in quotes"),
+        ("host = \n", "is not TOML: "),
+    ],
+)  # fmt: skip
+def test_a_wrong_map_is_named_with_entry_and_key(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(SettingsError, match=rf"map\.toml.*{re.escape(words)}"):
+        read_naming(csv(tmp_path, text, "map.toml"))
+
+
+def test_two_columns_that_a_map_makes_one_are_named(tmp_path: Path) -> None:
     twice = csv(tmp_path, '[channels."*"]\nmetric = "same"\nsubsystem = "cpu"\n', "two.toml")
     with pytest.raises(SettingsError, match="columns a and b"):
         read_naming(twice).channels(("a", "b"), 1.0)
