@@ -20,9 +20,9 @@ _START = b"\x81\xa7results\x91"
 """Begins every message, and can be nowhere else: text is UTF-8, numbers are of eight bytes at most."""
 
 _ARRAY16, _ARRAY32 = 0xDC, 0xDD
-_INT64, _FLOAT64, _NIL = 0xD3, 0xCB, 0xC0
-_LENGTHS = {_INT64: 9, _FLOAT64: 9, _NIL: 1}
-_FORMATS = {_INT64: ">i8", _FLOAT64: ">f8"}
+_NIL = 0xC0
+_FORMATS = {0xCB: ">f8", 0xCF: ">u8", 0xD3: ">i8"}
+_LENGTHS = {_NIL: 1, **dict.fromkeys(_FORMATS, 9)}
 
 
 class Series(msgspec.Struct, frozen=True):
@@ -128,7 +128,7 @@ def _array_header(raw: memoryview, at: int) -> tuple[int, int]:
 
 
 def _kinds(raw: memoryview, at: int, width: int) -> list[tuple[int, int]] | None:
-    """(place, kind) of each member of the row at `at`; None where one is of another length, or it begins with no time."""
+    """(place, kind) of each member of the row at `at`; None where one has none of these kinds, or it has no time."""
     found = []
     _, at = _array_header(raw, at)
     for _ in range(width):
@@ -137,7 +137,7 @@ def _kinds(raw: memoryview, at: int, width: int) -> list[tuple[int, int]] | None
             return None
         found.append((at, kind))
         at += _LENGTHS[kind]
-    return found if found[0][1] == _INT64 else None
+    return None if found[0][1] == _NIL else found
 
 
 def _one_by_one(

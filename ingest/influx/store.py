@@ -11,6 +11,7 @@ from hostsight.channel import Channel
 from hostsight.clock import SECOND_NS, Clock, floor_second
 from hostsight.settings import Settings
 from hostsight.timerange import TimeRange
+from ingest.influx.ahead import ReadAhead
 from ingest.influx.catalogue import read_channels
 from ingest.influx.client import InfluxClient
 from ingest.influx.export import Exporter, Key
@@ -23,6 +24,9 @@ POLL_NS = SECOND_NS // 2
 
 SURVEY_NS = 60 * SECOND_NS
 """How often it is asked for of hosts that have been silent for hours, too."""
+
+AHEAD_NS = 60 * SECOND_NS
+"""Up to this length the range that follows is fetched while one is worked on."""
 
 ACTIVE_NS = 3 * 3600 * SECOND_NS
 _HOUR_NS = 3600 * SECOND_NS
@@ -38,7 +42,8 @@ class InfluxStore:
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._client = InfluxClient(settings.influx)
-        self._exporter = Exporter(self._client)
+        self._exporting = InfluxClient(settings.influx)
+        self._ahead = ReadAhead(Exporter(self._exporting))
         self._lateness_ns = settings.influx.lateness.ns
         self._kept_ns = settings.retention.samples.ns
         self._clock = clock
@@ -82,7 +87,7 @@ class InfluxStore:
         silence = self._silent.get(host)
         if silence is not None and silence.contains(span):
             return SAMPLES.empty_table()
-        found = self._exporter.export(host, span)
+        found = self._ahead.export(host, span, self._following(host, span))
         channels = self._hosts.setdefault(host, _Channels(host))
         if channels.read_to_ns < span.end_ns:
             since_ns = max(channels.read_to_ns, span.start_ns // _HOUR_NS * _HOUR_NS)
@@ -92,6 +97,14 @@ class InfluxStore:
         if not found.samples.num_rows:
             self._silent[host] = self._silence(host, span)
         return found.samples
+
+    def _following(self, host: str, span: TimeRange) -> TimeRange | None:
+        """What a job that catches up asks for next; None where it is not complete, or too long to be held."""
+        length_ns = span.end_ns - span.start_ns
+        complete_ns = min(self._until.get(host, 0), self._clock.wall_ns() - self._lateness_ns)
+        if length_ns > AHEAD_NS or span.end_ns + length_ns > complete_ns:
+            return None
+        return TimeRange(span.end_ns, span.end_ns + length_ns)
 
     def _silence(self, host: str, span: TimeRange) -> TimeRange:
         """From `span` to the host's next tick: days without telemetry cost one question, not one a minute."""
@@ -104,6 +117,8 @@ class InfluxStore:
         return 0
 
     def close(self) -> None:
+        self._ahead.close()
+        self._exporting.close()
         self._client.close()
 
     def _poll(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bench.influx import bench_influx
+from bench.influx import EXPORT_TURNS, bench_influx
 from hostsight.settings import InfluxSettings, Settings
 from tests.influx.server import TOKEN, Server
 
@@ -29,7 +29,7 @@ def test_all_ways_are_measured_on_a_running_server_and_nothing_is_left_there(
     found: dict[str, Any] = bench_influx(Settings(influx=influx), channels=50, seconds=300, url=influx.url)
     results = found["results"]
     assert results["write_values"] > 0
-    assert results["export_values"] == 4 * 60 * 10 * 50
+    assert results["export_values"] == EXPORT_TURNS * 300 * 10 * 50
     assert results["write_ratio_to_ceiling"] == pytest.approx(
         results["write_values_per_s"] / results["write_ceiling_values_per_s"]
     )

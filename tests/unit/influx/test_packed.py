@@ -36,6 +36,13 @@ def test_messages_are_told_apart_wherever_the_answer_is_cut(step: int) -> None:
     assert [columns_of(one.series[0])[1]["a"].tolist() for one in found] == [[0.0], [1.0], [2.0]]
 
 
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slow way is not taken."""
+    monkeypatch.setattr("ingest.influx.packed._one_by_one", lambda *_: pytest.fail("read one by one"))
+
+
+@pytest.mark.usefixtures("at_once")
 def test_rows_that_lack_the_same_columns_keep_names_times_and_values() -> None:
     rows = [[T, None, 1.5, None, -2.25], [T + 1, None, 3.0, None, 4.0]]
     assert read(rows, "a", "b", "c", "d") == ([T, T + 1], {"b": [1.5, 3.0], "d": [-2.25, 4.0]})
@@ -57,6 +64,7 @@ def test_rows_that_lack_different_columns(rows: list[list[float | None]]) -> Non
         np.testing.assert_array_equal(fields[name], expected)
 
 
+@pytest.mark.usefixtures("at_once")
 def test_a_thousand_rows_of_a_hundred_columns_have_longer_headers() -> None:
     numbers = np.random.default_rng(0).normal(size=(700, 100)).astype(np.float32)
     for count in (15, 16, 700):
