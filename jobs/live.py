@@ -19,6 +19,7 @@ from hostsight.folders import DataFolder
 from hostsight.settings import Settings
 from ingest.store import Store
 from jobs.boundary import tell
+from jobs.build import installed_build
 from jobs.materialise import Materialiser
 from jobs.progress import Progress, write_progress
 from jobs.runs import Run, count_items, finish_run, start_run
@@ -121,6 +122,7 @@ class _Reporter:
         self._store = store
         self._clock = clock
         self._started_ns = clock.wall_ns()
+        self._build = installed_build()
         self._process = psutil.Process()
         self._due_ns = 0
         self._cpu = (clock.monotonic_ns(), time.process_time())
@@ -140,6 +142,7 @@ class _Reporter:
             hosts=materialiser.progress() if materialiser else (),
             error=error,
             problems=materialiser.problems() if materialiser else (),
+            build=self._build,
         )
         with contextlib.suppress(
             HostsightError

@@ -10,6 +10,7 @@ from hostsight.clock import SECOND_NS
 from hostsight.folders import DataFolder
 from hostsight.timerange import format_duration
 from ingest.heartbeat import alive
+from jobs.build import installed_build
 from jobs.job_status import JobStatus
 from jobs.processes import Processes
 from jobs.progress import HostProgress
@@ -99,6 +100,9 @@ def _pipeline(processes: Processes) -> Iterator[str]:
             else _silent("the jobs", processes.serve, age_ns, "serve")
         )
         return
+    if progress.build and progress.build != installed_build():
+        command = "serve" if processes.up is None else "up"
+        yield f"the jobs run an earlier hostsight ({progress.build}) than is installed ({installed_build()}), so a refit may learn what they cannot use; restart `hostsight {command}`"
     if progress.error:
         yield f"the jobs do not get on: {progress.error}"
     yield from progress.problems

@@ -32,7 +32,10 @@ class HostProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """error: why the live path does not get on now.  problems: sentences about what it read."""
+    """error: why the live path does not get on now.  problems: sentences about what it read.
+
+    build: `installed_build` when the pipeline started, empty where that is not known.
+    """
 
     pid: int
     store: str
@@ -43,6 +46,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[HostProgress, ...] = ()
     error: str | None = None
     problems: tuple[str, ...] = ()
+    build: str = ""
 
     def age_seconds(self, now_ns: int) -> float:
         return max(0.0, (now_ns - self.updated_ns) / SECOND_NS)

@@ -9,6 +9,7 @@ from hostsight.files import locked
 from hostsight.folders import SET_ASIDE, DataFolder
 from hostsight.settings import Settings
 from ingest.heartbeat import CollectorBeat, Heartbeat, write_heartbeat
+from jobs.build import installed_build
 from jobs.job_status import JobStatus
 from jobs.progress import HostProgress, Progress, write_progress
 from jobs.runs import finish_run, mark_lost, start_run
@@ -52,7 +53,11 @@ def beat(clock: FakeClock, **changed: object) -> Heartbeat:
 
 
 def progress(
-    clock: FakeClock, *hosts: HostProgress, pid: int | None = None, error: str | None = None
+    clock: FakeClock,
+    *hosts: HostProgress,
+    pid: int | None = None,
+    error: str | None = None,
+    build: str | None = None,
 ) -> Progress:
     return Progress(
         pid=os.getpid() if pid is None else pid,
@@ -63,7 +68,20 @@ def progress(
         cpu_percent=3.0,
         hosts=hosts,
         error=error,
+        build=installed_build() if build is None else build,
     )
+
+
+def test_jobs_that_run_what_is_no_longer_installed_are_to_be_restarted(
+    data: DataFolder, clock: FakeClock
+) -> None:
+    write_progress(data, progress(clock))
+    assert not any("earlier hostsight" in problem for problem in status(data, clock).problems)
+    write_progress(data, progress(clock, build="0.0.9+0123456789ab"))
+    with locked(data.serve_lock, "a pipeline"):
+        (problem,) = (one for one in status(data, clock).problems if "earlier hostsight" in one)
+    assert "(0.0.9+0123456789ab) than is installed (" in problem
+    assert problem.endswith("restart `hostsight serve`")
 
 
 def test_an_empty_folder_is_described_not_refused(data: DataFolder, clock: FakeClock) -> None:

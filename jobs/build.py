@@ -1,0 +1,17 @@
+"""Which hostsight is installed, to tell whether a process that runs for weeks is still the same."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.resources import files
+
+import hostsight
+
+
+def installed_build() -> str:
+    """Version and digest of the SQL that features are made by, as they are on disk now."""
+    package = files("sql")
+    found = [*package.iterdir(), *package.joinpath("derived").iterdir()]
+    texts = sorted((file.name, file.read_text("utf-8")) for file in found if file.name.endswith(".sql"))
+    digest = hashlib.sha256(repr(texts).encode())
+    return f"{hostsight.__version__}+{digest.hexdigest()[:12]}"
