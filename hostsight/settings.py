@@ -168,7 +168,7 @@ class DetectSettings(Section, frozen=True, kw_only=True):
         Duration, Meta(description="an episode closes after so long without an anomalous window")
     ] = Duration(30)
     merge_gap: Annotated[
-        Duration, Meta(description="a new episode within this of a closed one continues it")
+        Duration, Meta(description="a new episode within this of a closed one continues it, unless it has another cause")
     ] = Duration(120)
     accept_after: Annotated[
         Duration,

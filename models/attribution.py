@@ -26,6 +26,7 @@ FAMILIAR = frozenset(
 """What people look for first: one of these names an episode where it stands out nearly as much as the strongest channel."""
 
 _NEARLY = 0.5
+_KIN = 0.2
 _FULL = 100.0
 _MOST = 50
 _TOP = 3
@@ -114,6 +115,23 @@ def headline(attributions: Sequence[Attribution]) -> Attribution:
     strongest = max(within, key=_telling)
     near = [item for item in within if item.share >= _NEARLY * strongest.share and item.metric in FAMILIAR]
     return max([item for item in near if item.direction != "changed"], key=_telling, default=strongest)
+
+
+def akin(one: Sequence[Attribution], other: Sequence[Attribution]) -> bool:
+    """Whether both may have one cause: the subsystem that either is named after has a fifth of the other at least."""
+    if not one or not other:
+        return True
+    return (
+        max(
+            _part(other, headline(one).subsystem),
+            _part(one, headline(other).subsystem),
+        )
+        >= _KIN
+    )
+
+
+def _part(attributions: Sequence[Attribution], subsystem: str) -> float:
+    return sum(item.share for item in attributions if item.subsystem == subsystem)
 
 
 def _telling(item: Attribution) -> tuple[bool, float]:

@@ -2,7 +2,7 @@
 
 A pure state machine, a tracker a host. An episode opens when `open_hits` of the last `open_of` windows were anomalous, or
 `open_extreme` in a row were far beyond the tail; any anomalous window keeps it open; it closes `close_after` after the last
-one; and what would open within `merge_gap` of that continues it, so one cause is one episode.
+one; and what would open within `merge_gap` of that for a like cause continues it, so one cause is one episode.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hostsight.clock import SECOND_NS
 from hostsight.errors import CorruptError
 from hostsight.settings import DetectSettings
 from hostsight.timerange import TimeRange
-from models.attribution import Attribution, blend, headline
+from models.attribution import Attribution, akin, blend, headline
 from models.episode_state import SEVERITIES, Action, Current, EpisodeChange, Hit, Severity, TrackerState
 from models.scored import Scored
 from models.wording import summary
@@ -147,7 +147,7 @@ class EpisodeTracker:
     def _open(self, work: _Pass, row: int) -> None:
         end_ns = int(work.scored.ends[row])
         before = self._state.current
-        if before is not None and end_ns - (before.closed_ns or 0) <= self._settings.merge_gap.ns:
+        if before is not None and self._continues(before, work, row):
             current = before
             current.closed_ns = None
         else:
@@ -157,6 +157,12 @@ class EpisodeTracker:
         self._extend(current, work, row)
         self._explain(current, work)
         work.changes.append(self._change("reopened" if current is before else "opened", current))
+
+    def _continues(self, before: Current, work: _Pass, row: int) -> bool:
+        """Whether what opens now is what closed a while ago: soon enough, and of a like cause."""
+        gap_ns = int(work.scored.ends[row]) - (before.closed_ns or 0)
+        soon = gap_ns <= self._settings.merge_gap.ns
+        return soon and akin(before.attribution, work.explain([*work.pending, row]))
 
     def _extend(self, current: Current, work: _Pass, row: int) -> None:
         scored = work.scored

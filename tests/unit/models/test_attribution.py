@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.attribution import Attribution, blend, contributions, direction, headline, most
+from models.attribution import Attribution, akin, blend, contributions, direction, headline, most
 
 
 def item(
@@ -94,3 +94,11 @@ def test_a_familiar_metric_is_named_where_it_stands_out_nearly_as_much(share: fl
 def test_a_familiar_metric_whose_level_is_as_usual_is_not_named() -> None:
     usual = item(2, 0.5, deviation=0.2, metric="busy_percent")
     assert headline([item(1, 0.5), usual]).metric == "m1"
+
+
+@pytest.mark.parametrize(("part", "like"), [(0.21, True), (0.19, False)])
+def test_causes_are_alike_where_one_has_a_fifth_of_what_names_the_other(part: float, like: bool) -> None:
+    mixed = [item(1, 1 - part), item(2, part, "storage", "vda")]
+    storage = [item(2, 1.0, "storage", "vda")]
+    assert akin(mixed, storage) is like
+    assert akin(storage, mixed) is like

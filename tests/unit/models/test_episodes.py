@@ -129,6 +129,16 @@ def test_what_comes_back_later_is_another(watched: Watched) -> None:
     assert watched.changes[-1].opened_ns == 166 * SECOND_NS
 
 
+def test_another_cause_within_two_minutes_is_another_episode(watched: Watched) -> None:
+    watched.see(*[WILD] * 3, *[USUAL] * 60)
+    assert watched.see(*[WILD] * 3, subsystem="storage") == ["opened"]
+    first, second = watched.changes[0], watched.changes[-1]
+    assert (first.subsystem, second.subsystem) == ("cpu", "storage")
+    assert second.opened_ns == 66 * SECOND_NS
+    assert [item.subsystem for item in second.attribution] == ["storage"]
+    assert watched.see(*[USUAL] * 60, *[WILD] * 3, subsystem="storage") == ["closed", "reopened"]
+
+
 def test_a_second_cause_while_one_is_open_joins_it(watched: Watched) -> None:
     watched.see(*[WILD] * 3)
     assert set(watched.see(*[WILD] * 20, subsystem="storage")) == {"updated"}
