@@ -104,15 +104,16 @@ def _collect(settings: Settings, data: DataFolder, clock: AgentClock) -> None:
         gc.freeze()
         while True:
             watchdog.start()
-            tick = sampler.tick()
+            known = sampler.advance()
             if sampler.meter.clock_step:
                 say(_step(sampler.meter.clock_step))
-            recorder.record(tick, sampler.channels)
-            pulse.beat(sampler, recorder, tick.ts_ns)
+            recorder.take(known)
+            pulse.beat(sampler, recorder)
     except Stopped:
         return
     finally:
         watchdog.stop()
+        recorder.take(sampler.settle())
         recorder.close()
         sampler.close()
 

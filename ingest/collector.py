@@ -123,6 +123,22 @@ def tier_on(collector: Collector, host: Host) -> Tier:
     return decide(host) if decide is not None else collector.tier
 
 
+class Captured(Protocol):
+    """Something that a collector reads, such as a KeptFile: what `capture` notes is what a later reading gives."""
+
+    def capture(self) -> None: ...
+
+
+def captured_by(collector: Collector) -> Sequence[Captured]:
+    """All that `read` reads, each once and in any order: a class may have a method `captured` that gives it.
+
+    The agent then takes the contents at each tick and lets `read` parse a second's worth of them at once. That costs
+    half: each tick finds the processor's caches cold, and the less it does the better.
+    """
+    give: Callable[[], Sequence[Captured]] | None = getattr(collector, "captured", None)
+    return give() if give is not None else ()
+
+
 def in_background(collector: Collector) -> bool:
     """Whether a thread of its own opens and reads this collector, so that it may block or take long.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections import deque
 from pathlib import Path
 
 _LIMIT = 64 * 2**20
@@ -14,11 +15,12 @@ _GONE = frozenset({errno.ENODEV, errno.ESRCH, errno.ENOENT, errno.ESTALE, errno.
 class KeptFile:
     """A file of /proc or /sys, opened at the first read and kept open until `close`.
 
-    Every read gives the whole content as of now. An OSError (FileNotFoundError, PermissionError ...) means that there
-    is none; the next read looks for the file again, so one that vanished and came back is found.
+    Every read gives the whole content as of now, or as of the oldest `capture` that no read has given yet. An OSError
+    (FileNotFoundError, PermissionError ...) means that there is none; the next read looks for the file again, so one
+    that vanished and came back is found.
     """
 
-    __slots__ = ("_fd", "_identity", "_last", "_size", "path")
+    __slots__ = ("_captured", "_fd", "_identity", "_last", "_size", "path")
 
     def __init__(self, path: Path | str) -> None:
         self.path = os.fspath(path)
@@ -26,9 +28,25 @@ class KeptFile:
         self._identity: tuple[int, int] | None = None
         self._last: bytes | None = None
         self._size = 4096
+        self._captured: deque[bytes | OSError] = deque()
+
+    def capture(self) -> None:
+        """Read the file now, for a later `read` to give or to raise."""
+        try:
+            self._captured.append(self._read())
+        except OSError as error:
+            self._captured.append(error)
 
     def read(self) -> bytes:
         """The whole content; raises OSError."""
+        if not self._captured:
+            return self._read()
+        found = self._captured.popleft()
+        if isinstance(found, OSError):
+            raise found
+        return found
+
+    def _read(self) -> bytes:
         if self._fd < 0:
             self._open()
         elif self._identity is not None and self._replaced():
@@ -50,7 +68,11 @@ class KeptFile:
         return content
 
     def close(self) -> None:
-        """Close the descriptor and forget what was read; a later read opens the file again."""
+        """Close the descriptor and forget what was read and captured; a later read opens the file again."""
+        self._captured.clear()
+        self._shut()
+
+    def _shut(self) -> None:
         self._last = None
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
@@ -63,7 +85,7 @@ class KeptFile:
         self._identity = None if in_kernel else (status.st_dev, status.st_ino)
 
     def _reopen(self) -> None:
-        self.close()
+        self._shut()
         self._open()
 
     def _replaced(self) -> bool:

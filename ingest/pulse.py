@@ -29,13 +29,13 @@ class Pulse:
         self._before = (clock.monotonic_ns(), time.process_time_ns())
         self._failing = False
 
-    def beat(self, sampler: Sampler, recorder: Recorder, stamp_ns: int) -> None:
-        """Write a heartbeat if PERIOD_SECONDS have passed; `stamp_ns` is the newest tick's."""
+    def beat(self, sampler: Sampler, recorder: Recorder) -> None:
+        """Write a heartbeat if PERIOD_SECONDS have passed."""
         if self._clock.monotonic_ns() < self._due_ns:
             return
         self._due_ns = self._clock.monotonic_ns() + PERIOD_SECONDS * SECOND_NS
         try:
-            write_heartbeat(self._data, self._compose(sampler, recorder, stamp_ns))
+            write_heartbeat(self._data, self._compose(sampler, recorder))
         except StorageError as error:
             if not self._failing:
                 say(f"the heartbeat cannot be written: {error}")
@@ -43,7 +43,7 @@ class Pulse:
         else:
             self._failing = False
 
-    def _compose(self, sampler: Sampler, recorder: Recorder, stamp_ns: int) -> Heartbeat:
+    def _compose(self, sampler: Sampler, recorder: Recorder) -> Heartbeat:
         meter = sampler.meter
         return Heartbeat(
             pid=os.getpid(),
@@ -63,7 +63,7 @@ class Pulse:
             channels=len(sampler.channels),
             storage_error=recorder.error,
             collectors=[_beat(status) for status in sampler.collectors()],
-            stamp_ns=stamp_ns,
+            stamp_ns=sampler.stamp_ns,
         )
 
     def _cpu_percent(self) -> float:

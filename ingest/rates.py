@@ -56,6 +56,23 @@ class Rates:
             out[counters] = self._per_second(raw[counters], read_ns)
         return out
 
+    def rows(self, raw: Values, read_ns: Sequence[int]) -> Values:
+        """Values of successive readings at once, as `values` gives them one by one; both float64[readings, slots]."""
+        out: Values = raw * self._gauge_scale
+        if not len(self._counters) or not len(raw):
+            return out
+        counts = raw[:, self._counters]
+        grown = np.diff(counts, axis=0, prepend=self._last[None])
+        times = np.array([self._last_ns, *read_ns])
+        seconds = np.diff(times) / 1e9
+        if np.count_nonzero(grown < 0) or seconds.min() <= 0:
+            steps = zip(counts, read_ns, strict=True)
+            out[:, self._counters] = [self._per_second(now, at_ns) for now, at_ns in steps]
+            return out
+        out[:, self._counters] = grown * self._rate_scale / seconds[:, None]
+        self._last, self._last_ns = counts[-1], read_ns[-1]
+        return out
+
     def restart(self) -> None:
         """Forget the last reading: the next one starts anew."""
         self._last.fill(np.nan)

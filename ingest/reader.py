@@ -14,7 +14,7 @@ import numpy as np
 
 from hostsight.clock import SECOND_NS, Clock
 from hostsight.errors import NoDataError
-from ingest.collector import Collector, Host, Slot, Values, tier_on
+from ingest.collector import Captured, Collector, Host, Slot, Values, captured_by, tier_on
 from ingest.leaks import LeakError, LeakWatch
 from ingest.rates import Rates
 
@@ -79,6 +79,45 @@ class Reader:
         self._wait = FIRST_RETRY_SECONDS
         self._leaks = LeakWatch()
         self._changes: deque[int] = deque(maxlen=MOST_CHANGES)
+        self._read_from: Sequence[Captured] = ()
+        self._captured: list[int] = []
+        self._capture_ns = 0
+
+    @property
+    def captures(self) -> bool:
+        """Whether `capture` and `settle` may take the place of `step`."""
+        return self._open and bool(self._read_from)
+
+    def capture(self) -> None:
+        """Take what the collector reads as it is now, for `settle` to parse."""
+        started = perf_counter_ns()
+        self.busy = True
+        try:
+            for one in self._read_from:
+                one.capture()
+            self._captured.append(self._clock.monotonic_ns())
+        except Exception as error:  # noqa: BLE001 - see step
+            self._fail(error)
+        finally:
+            self.busy = False
+        self._capture_ns = perf_counter_ns() - started
+
+    def settle(self, captures: int) -> Values:
+        """Values of the last `captures` captures, float64[captures, slots] in the layout that they were made in.
+
+        Those that a failure or a change of the hardware has lost are NaN. Call it with numpy's warnings off, as `step`.
+        """
+        taken, self._captured = self._captured, []
+        values = np.full((captures, len(self.slots)), np.nan)
+        parsed, error = self._parse(values[: len(taken)])
+        values[:parsed] = self._rates.rows(values[:parsed], taken[:parsed])
+        values[parsed:] = np.nan
+        if error is None and parsed < len(taken):
+            error = self._changed()
+        if error is not None:
+            self._fail(error)
+        self.read_ns += self._capture_ns
+        return values
 
     def step(self) -> Values | None:
         """Read once; float64[slots] with NaN where absent, or None where there is nothing now.
@@ -112,12 +151,14 @@ class Reader:
             self._fail(error)
             return False
         self._relist(listed)
+        self._read_from = captured_by(self.collector)
         self._open = True
         self.condition = OK
         return True
 
     def close(self) -> None:
         self._open = False
+        self._captured = []
         try:
             self.collector.close()
         except Exception as error:  # noqa: BLE001 - closing is the last thing asked of it
@@ -131,15 +172,37 @@ class Reader:
             self.busy = False
 
     def _read(self) -> Values | None:
-        if self._fill():
+        if self._fill(self.raw):
             return self._rated()
-        self.close()
-        self._note_change()
-        if self.open() and self._fill():
+        if self._list_anew() and self._fill(self.raw):
             return self._rated()
         if self._open:
             raise RuntimeError(_RESTLESS)
         return None
+
+    def _parse(self, rows: Values) -> tuple[int, Exception | None]:
+        """Fill `rows`, float64[rows, slots]; how many could be, and what went wrong with the one after."""
+        for done, row in enumerate(rows):
+            try:
+                if not self._fill(row):
+                    return done, None
+            except Exception as error:  # noqa: BLE001 - see step
+                return done, error
+        if len(rows):
+            self._wait = FIRST_RETRY_SECONDS
+        return len(rows), None
+
+    def _changed(self) -> Exception | None:
+        try:
+            self._list_anew()
+        except RuntimeError as error:
+            return error
+        return None
+
+    def _list_anew(self) -> bool:
+        self.close()
+        self._note_change()
+        return self.open()
 
     def _note_change(self) -> None:
         """Raises RuntimeError where listing anew, which ends a spool segment each time, would never end."""
@@ -148,13 +211,14 @@ class Reader:
             raise RuntimeError(_RESTLESS)
         self._changes.append(now)
 
-    def _fill(self) -> bool:
-        self.raw.fill(np.nan)
+    def _fill(self, raw: Values) -> bool:
+        """Fill `raw`, float64[slots]; False where the hardware changed."""
+        raw.fill(np.nan)
         started = perf_counter_ns()
         self._leaks.before()
         self.busy = True
         try:
-            same = self.collector.read(self.raw)
+            same = self.collector.read(raw)
         finally:
             self.busy = False
         self._leaks.after()

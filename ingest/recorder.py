@@ -9,7 +9,7 @@ from hostsight.channel import Channel
 from hostsight.clock import floor_second
 from hostsight.errors import StorageError
 from ingest.meter import Meter
-from ingest.sampler import Tick
+from ingest.sampler import Batch, Tick
 from ingest.spool import SpoolWriter
 
 
@@ -35,6 +35,12 @@ class Recorder:
         self._tell = tell
         self._channels: tuple[Channel, ...] | None = None
         self._second_ns: int | None = None
+
+    def take(self, batches: Sequence[Batch]) -> None:
+        """Keep all ticks of `batches`."""
+        for batch in batches:
+            for tick in batch.ticks:
+                self.record(tick, batch.channels)
 
     def record(self, tick: Tick, channels: tuple[Channel, ...]) -> None:
         """Keep one tick; `channels` is its layout."""

@@ -5,30 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter_ns
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hostsight.channel import Channel
-from hostsight.clock import SECOND_NS, Clock
+from hostsight.clock import SECOND_NS, Clock, floor_second
 from hostsight.errors import UsageError
 from hostsight.settings import AgentSettings, Settings
 from ingest.background import BackgroundReader
-from ingest.collector import Collector, Host, Slot, Tier, Values, in_background
+from ingest.collector import Collector, Host, Slot, Tier
 from ingest.collectors.agent import AgentCollector, TicksCollector
 from ingest.meter import Meter
 from ingest.pace import Pace
 from ingest.reader import Condition, Reader
-from ingest.schedule import Schedule
+from ingest.schedule import Instant, Schedule
+from ingest.source import SLOW_SHARE, Source
+
+_Reading = tuple[Source, NDArray[np.floating]]
 
 FIRST_LAYOUT_SECONDS = 2.0
 """So long the start waits for the collectors that run in the background, to begin with one layout."""
-
-SLOW_SHARE = 0.25
-"""A collector whose reading takes more than this share of a tick, three times in a row, moves to the background; so does
-one that a watchdog had to interrupt."""
-
-_PATIENCE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +42,14 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
+class Batch:
+    """Consecutive ticks of one layout."""
+
+    channels: tuple[Channel, ...]
+    ticks: list[Tick]
+
+
+@dataclass(frozen=True, slots=True)
 class CollectorStatus:
     """One collector as `status` and `doctor` show it."""
 
@@ -52,53 +58,6 @@ class CollectorStatus:
     condition: Condition
     channels: int
     read_us: float
-
-
-class _Source:
-    """One collector in the sampler: when it is due, and where its values go."""
-
-    def __init__(self, reader: Reader, period_ns: int, delay_ns: int, tick_ns: int, clock: Clock) -> None:
-        self.collector = reader.collector
-        self.tier = reader.tier
-        self.slots: tuple[Slot, ...] = ()
-        self.place = slice(0, 0)
-        self.reader: Reader | BackgroundReader = reader
-        self._clock = clock
-        self._period_ns = period_ns
-        self._delay_ns = delay_ns
-        self._tick_ns = tick_ns
-        self._due_ns: int | None = None
-        self._slow = 0
-        if in_background(reader.collector):
-            self.reader = BackgroundReader(reader, clock)
-
-    def poll(self, now_ns: int) -> Values | None:
-        """Values that are new at this tick, float64[slots]; None where there are none."""
-        reader = self.reader
-        if isinstance(reader, BackgroundReader):
-            return reader.poll(self._is_due(now_ns))
-        if not self._is_due(now_ns):
-            return None
-        values = reader.step()
-        self._watch(reader)
-        return values
-
-    def _is_due(self, now_ns: int) -> bool:
-        """Half a tick early counts, so that jitter moves no reading to the tick after its own."""
-        if self._due_ns is None:
-            self._due_ns = now_ns + self._delay_ns
-        soon_ns = now_ns + self._tick_ns // 2
-        if soon_ns < self._due_ns:
-            return False
-        self._due_ns += self._period_ns
-        if self._due_ns <= soon_ns:
-            self._due_ns = now_ns + self._period_ns
-        return True
-
-    def _watch(self, reader: Reader) -> None:
-        self._slow = self._slow + 1 if reader.read_ns > SLOW_SHARE * self._tick_ns else 0
-        if self._slow >= _PATIENCE or reader.held_up:
-            self.reader = BackgroundReader(reader, self._clock)
 
 
 class Sampler:
@@ -118,6 +77,8 @@ class Sampler:
     ) -> None:
         self.meter = Meter()
         self.channels: tuple[Channel, ...] = ()
+        self.stamp_ns = 0
+        """Of the newest tick."""
         self._host_name = settings.host
         self._clock = clock
         self._not_before_ns = not_before_ns
@@ -127,10 +88,15 @@ class Sampler:
         self._schedule: Schedule | None = None
         self._pace = Pace(self._tick_ns, settings.agent.idle_tick.ns) if settings.agent.adaptive else None
         self._sources = self._arrange(collectors, host, settings.agent)
+        self._fast = [source for source in self._sources if source.tier is Tier.FAST]
+        self._rarer = [source for source in self._sources if source.tier is not Tier.FAST]
+        self._instants: list[Instant] = []
+        self._rows: list[NDArray[np.float32]] = []
+        self._parse_ns = 0
 
     def _arrange(
         self, collectors: Sequence[Collector], host: Host, settings: AgentSettings
-    ) -> tuple[_Source, ...]:
+    ) -> tuple[Source, ...]:
         """Sources of the medium tier take turns, so that no tick reads them all."""
         periods = {Tier.FAST: 0, Tier.MEDIUM: settings.medium.ns, Tier.SLOW: settings.slow.ns}
         turns = max(1, periods[Tier.MEDIUM] // self._tick_ns)
@@ -141,7 +107,7 @@ class Sampler:
             reader = Reader(collector, host, self._clock)
             delay_ns = turn % turns * self._tick_ns if reader.tier is Tier.MEDIUM else 0
             turn += reader.tier is Tier.MEDIUM
-            sources.append(_Source(reader, periods[reader.tier], delay_ns, self._tick_ns, self._clock))
+            sources.append(Source(reader, periods[reader.tier], delay_ns, self._tick_ns, self._clock))
         return tuple(sources)
 
     def open(self) -> None:
@@ -163,17 +129,47 @@ class Sampler:
 
     def tick(self) -> Tick:
         """Wait for the next deadline and read what is due."""
-        if self._schedule is None:
-            self.open()
-        assert self._schedule is not None  # noqa: S101 - open() made it
-        instant = self._schedule.wait()
-        self.meter.tick(instant)
+        schedule = self._opened()
+        instant = self._wait(schedule)
         with np.errstate(over="ignore", invalid="ignore"):
-            readings = self._read(instant.monotonic_ns)
-            values = self._gather(readings)
+            readings, changed = self._poll(self._sources, instant)
+            if changed:
+                self._lay_out()
+            row = self._stored(self._row(readings))
         if self._pace is not None:
-            self._schedule.pace(self._pace.follow(values, self.channels, instant.dt))
-        return Tick(instant.wall_ns, instant.dt, values)
+            schedule.pace(self._pace.follow(row, self.channels, instant.dt))
+        return Tick(instant.wall_ns, instant.dt, row)
+
+    def advance(self) -> list[Batch]:
+        """Wait for the next deadline and take what is due then; the ticks whose values are known by now, in order.
+
+        What was captured is parsed all at once, in the first tick of each wall second, or earlier where that would take
+        long. Where the rate is adaptive each tick is known as soon as it was taken.
+        """
+        if self._pace is not None:
+            tick = self.tick()
+            return [Batch(self.channels, [tick])]
+        instant = self._wait(self._opened())
+        with np.errstate(over="ignore", invalid="ignore"):
+            others = [source for source in self._fast if not source.capture(len(self._instants))]
+            readings, changed = self._poll([*others, *self._rarer], instant)
+            self._instants.append(instant)
+            if changed:
+                return self._settle_changed(readings)
+            self._rows.append(self._row(readings))
+        return self.settle() if self._is_time() else []
+
+    def settle(self) -> list[Batch]:
+        """The ticks that `advance` has taken and not given yet."""
+        if not self._instants:
+            return []
+        channels = self.channels
+        with np.errstate(over="ignore", invalid="ignore"):
+            instants, values = self._parse()
+            ticks = self._ticks(instants, values)
+        if any(source.changed for source in self._fast):
+            self._lay_out()
+        return [Batch(channels, ticks)]
 
     def collectors(self) -> list[CollectorStatus]:
         return [
@@ -208,28 +204,86 @@ class Sampler:
         for source in self._sources:
             source.reader.close()
 
-    def _read(self, now_ns: int) -> list[tuple[_Source, Values]]:
-        """Poll every source; the layout is new where the hardware changed."""
-        readings: list[tuple[_Source, Values]] = []
+    def _opened(self) -> Schedule:
+        if self._schedule is None:
+            self.open()
+        assert self._schedule is not None  # noqa: S101 - open() made it
+        return self._schedule
+
+    def _wait(self, schedule: Schedule) -> Instant:
+        instant = schedule.wait()
+        self.stamp_ns = instant.wall_ns
+        self.meter.tick(instant)
+        return instant
+
+    def _poll(self, sources: Sequence[Source], instant: Instant) -> tuple[list[_Reading], bool]:
+        """Readings that are new at this tick, and whether the hardware of any source has changed."""
+        readings: list[_Reading] = []
         changed = False
-        for source in self._sources:
+        now_ns = instant.monotonic_ns
+        soon_ns = now_ns + self._tick_ns // 2
+        for source in sources:
+            if source.due_ns > soon_ns and not source.waits:
+                continue
             values = source.poll(now_ns)
-            changed |= source.slots is not source.reader.slots
+            changed |= source.changed
             if values is not None:
                 self.meter.read_ns[source.collector.name] = source.reader.read_ns
                 readings.append((source, values))
-        if changed:
-            self._lay_out()
-        return readings
+        return readings, changed
 
-    def _gather(self, readings: Sequence[tuple[_Source, Values]]) -> NDArray[np.float32]:
+    def _is_time(self) -> bool:
+        """Whether a second is over, or parsing one tick more would take too much of the tick."""
+        first, last = self._instants[0], self._instants[-1]
+        if floor_second(first.wall_ns) != floor_second(last.wall_ns):
+            return True
+        return (len(self._instants) + 1) * self._parse_ns > SLOW_SHARE * self._tick_ns
+
+    def _parse(self) -> tuple[list[Instant], NDArray[np.float32]]:
+        """The instants taken, and the values of each, float32[instants, columns]."""
+        started = perf_counter_ns()
+        instants, self._instants = self._instants, []
+        values = np.array(self._rows)
+        self._rows = []
+        for source in self._fast:
+            rows, parsed = source.settle()
+            if rows:
+                values[rows, source.place] = parsed
+                self.meter.read_ns[source.collector.name] = source.reader.read_ns
+        self._parse_ns = (perf_counter_ns() - started) // len(instants)
+        return instants, values
+
+    def _settle_changed(self, readings: Sequence[_Reading]) -> list[Batch]:
+        """All ticks, where the hardware changed in the newest: that one alone is laid out anew."""
+        old, new = (
+            [one for one in readings if not one[0].changed],
+            [one for one in readings if one[0].changed],
+        )
+        self._rows.append(self._row(old))
+        channels = self.channels
+        instants, values = self._parse()
+        known = [Batch(channels, self._ticks(instants[:-1], values[:-1]))] if len(instants) > 1 else []
+        kept = [(source, values[-1, source.place]) for source in self._sources if not source.changed]
+        self._lay_out()
+        newest = self._row([*kept, *new])
+        return [*known, Batch(self.channels, self._ticks(instants[-1:], newest[None]))]
+
+    def _ticks(self, instants: Sequence[Instant], values: NDArray[np.float32]) -> list[Tick]:
+        stored = self._stored(values)
+        return [Tick(at.wall_ns, at.dt, row) for at, row in zip(instants, stored, strict=True)]
+
+    def _row(self, readings: Sequence[_Reading]) -> NDArray[np.float32]:
         values = self._absent.copy()
         for source, reading in readings:
             values[source.place] = reading
+        return values
+
+    def _stored(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Of `values`, [..., columns], what is kept, [..., channels]."""
         infinite = np.isinf(values)
         if np.count_nonzero(infinite):
             values[infinite] = np.nan
-        return values if self._kept is None else values[self._kept]
+        return values if self._kept is None else values[..., self._kept]
 
     def _lay_out(self) -> None:
         """Columns of all sources, in order; a channel that is given twice keeps its first."""

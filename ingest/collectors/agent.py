@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Sequence
 from typing import ClassVar
 
 from hostsight.channel import WHOLE_HOST
-from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
+from ingest.collector import Captured, Host, Metric, Origin, Slot, Tier, Values
 from ingest.kept_file import KeptFile
 from ingest.meter import Meter
 
@@ -18,6 +19,22 @@ LATENESS = Metric("tick_lateness_seconds", "s", "gauge", "time from a tick's dea
 CLOCK_STEP = Metric(
     "clock_step_seconds", "s", "event", "by how much the wall clock was set; present only when it was"
 )
+
+
+class _Timing:
+    """Lateness and clock step of the tick that is being taken, as the meter has them."""
+
+    def __init__(self, meter: Meter) -> None:
+        self.meter = meter
+        self._captured: deque[tuple[float, float]] = deque()
+
+    def capture(self) -> None:
+        self._captured.append((self.meter.lateness, self.meter.clock_step))
+
+    def read(self) -> tuple[float, float]:
+        if self._captured:
+            return self._captured.popleft()
+        return self.meter.lateness, self.meter.clock_step
 
 
 class TicksCollector:
@@ -30,15 +47,21 @@ class TicksCollector:
 
     def __init__(self) -> None:
         self.meter = Meter()
+        self._timing = _Timing(self.meter)
 
     def open(self, host: Host) -> Sequence[Slot]:
+        self._timing = _Timing(self.meter)
         return [Slot("agent", WHOLE_HOST, metric, 0.0, _SOURCE) for metric in self.metrics]
 
     def read(self, out: Values) -> bool:
-        out[0] = self.meter.lateness
-        if self.meter.clock_step:
-            out[1] = self.meter.clock_step
+        lateness, step = self._timing.read()
+        out[0] = lateness
+        if step:
+            out[1] = step
         return True
+
+    def captured(self) -> Sequence[Captured]:
+        return [self._timing]
 
     def absent(self) -> Sequence[tuple[str, str, str]]:
         return ()

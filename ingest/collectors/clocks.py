@@ -74,7 +74,7 @@ class MsrClocks(ClockSource):
         try:
             for name in names:
                 path = host.path(MSRS, name, "msr")
-                self._files[f"cpu{name}"] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                self._files[f"cpu{name}"] = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             first = next(iter(self._files.values()))
             self._counts(first)
             self._base = self._fixed_clock(host, first)

@@ -118,6 +118,9 @@ class CpuCollector:
         out[split:] = [number(counts.get(name, b"")) for name in self._counts]
         return True
 
+    def captured(self) -> Sequence[KeptFile]:
+        return [self._file] if self._file is not None else []
+
     def absent(self) -> Sequence[tuple[str, str, str]]:
         return ()
 

@@ -15,7 +15,7 @@ from ingest.collector import Host, Metric, Slot, Tier, Values
 from ingest.collectors.percpu import CpuMetric
 from ingest.collectors.smallfiles import read_word
 from ingest.collectors.tables import LIVE
-from ingest.collectors.topology import Spread, parse_list, spread
+from ingest.collectors.topology import ONLINE, Spread, parse_list, spread
 from ingest.kept_file import KeptFile
 from ingest.perf.calls import LinuxPerfCalls, PerfCalls, counts_here, kernel_setting
 from ingest.perf.counters import CpuCounters
@@ -29,7 +29,6 @@ ROOM_SHARE = 3
 """A collector takes at most one in so many of the descriptors that the process has left."""
 
 NOT_HERE = "cannot be counted in a tree of files"
-_ONLINE = "/sys/devices/system/cpu/online"
 
 
 class CpuEventsCollector(ABC):
@@ -106,7 +105,7 @@ class CpuEventsCollector(ABC):
 
     def tier_on(self, host: Host) -> Tier:
         """Slow where CPUs are too many to be shown one by one: each costs as many system calls as it has groups."""
-        online = read_word(host.path(_ONLINE))
+        online = read_word(host.path(ONLINE))
         return Tier.SLOW if sum(1 for _ in parse_list(online)) > host.per_cpu_limit else Tier.MEDIUM
 
     def absent(self) -> Sequence[tuple[str, str, str]]:
@@ -130,14 +129,14 @@ class CpuEventsCollector(ABC):
             self._online = None
 
     def _cpus(self, host: Host) -> list[int]:
-        self._online = KeptFile(host.path(_ONLINE))
+        self._online = KeptFile(host.path(ONLINE))
         try:
             content = self._online.read_changed() or b""
         except OSError:
             content = b""
         cpus = [*parse_list(content.decode("ascii", "replace"))]
         if not cpus:
-            raise NoDataError(f"{_ONLINE} names no CPU", "not supported")
+            raise NoDataError(f"{ONLINE} names no CPU", "not supported")
         return cpus
 
     def _encoded(self, table: EventTable, pmu: Pmu | None) -> dict[str, Event]:

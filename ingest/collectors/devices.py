@@ -98,6 +98,9 @@ class DeviceCollector(ABC):
         out[:] = self._values
         return True
 
+    def captured(self) -> Sequence[KeptFile]:
+        return [self._file] if self._file is not None else []
+
     def absent(self) -> Sequence[tuple[str, str, str]]:
         return ()
 

@@ -63,6 +63,11 @@ class FrequencyCollector:
         self._each = False
         self._absent: list[tuple[str, str, str]] = []
 
+    @property
+    def settles_later(self) -> bool:
+        """Registers that count give a clock from the second reading on."""
+        return isinstance(self._clocks, MsrClocks)
+
     def tier_on(self, host: Host) -> Tier:
         """Slow where each CPU's clock costs milliseconds."""
         clocks = next(self._ways(host))

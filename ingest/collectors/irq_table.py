@@ -6,9 +6,11 @@ parsed, and no more than a buffer of text is held.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -22,7 +24,7 @@ _BUFFER = 2**16
 def count_cpus(path: Path) -> int:
     """Columns of the table; 0 where it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             return len(_CPU.findall(file.readline()))
     except OSError:
         return 0
@@ -53,7 +55,7 @@ class IrqTable:
         """Find out the rows and CPUs, and read them; raises OSError."""
         self._heads, self._hashes, self.rows = [], [], []
         counts: list[Values] = []
-        with self._path.open("rb", buffering=_BUFFER) as file:
+        with _opened(self._path) as file:
             self._header = file.readline()
             self.cpus = tuple(int(found) for found in _CPU.findall(self._header))
             for line in file:
@@ -67,7 +69,7 @@ class IrqTable:
     def read(self) -> bool:
         """Bring `counts` up to date; False where rows or CPUs are not those of `open`. Raises OSError."""
         at = 0
-        with self._path.open("rb", buffering=_BUFFER) as file:
+        with _opened(self._path) as file:
             if file.readline() != self._header:
                 return False
             for line in file:
@@ -98,6 +100,11 @@ class IrqTable:
             values[0] = number(words[0]) if len(words) == 1 else np.nan
         description = words[width].strip() if len(words) > width else b""
         return IrqRow(_text(label), _text(description), by_cpu), values
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Without waiting: what stands in the file's place may be a pipe that nobody writes to."""
+    return os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb", _BUFFER)
 
 
 def _head(line: bytes) -> bytes:

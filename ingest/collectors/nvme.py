@@ -169,7 +169,7 @@ class NvmeHealthCollector:
 
     def _log(self, name: str) -> bytes:
         """The controller's health log; raises OSError."""
-        fd = os.open(self._host.path("dev", name), os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(self._host.path("dev", name), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             return ask_health(fd, self._ioctl)
         finally:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ingest.collector import Host
+from ingest.collectors.smallfiles import read_word
 
 ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
 _VIRTIO = re.compile(r"virtio\d+")
@@ -61,8 +62,8 @@ def _device(path: Path) -> PciDevice:
 
 def _node(path: Path) -> int | None:
     try:
-        node = int((path / "numa_node").read_text("ascii"))
-    except (OSError, ValueError):
+        node = int(read_word(path / "numa_node"))
+    except ValueError:
         return None
     return node if node >= 0 else None
 

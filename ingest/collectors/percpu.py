@@ -12,8 +12,9 @@ import numpy as np
 from hostsight.channel import WHOLE_HOST, Subsystem
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Slot, Tier, Values
+from ingest.collectors.smallfiles import read_word
 from ingest.collectors.tables import LIVE, why
-from ingest.collectors.topology import Spread, spread
+from ingest.collectors.topology import ONLINE, Spread, parse_list, spread
 from ingest.kept_file import KeptFile
 
 
@@ -38,7 +39,7 @@ class PerCpuCollector(ABC):
     """A subclass names the file and its metrics and parses it. Metrics that the file lacks are left out."""
 
     name: ClassVar[str]
-    tier: ClassVar[Tier] = Tier.MEDIUM
+    tier: ClassVar[Tier] = Tier.FAST
     metrics: ClassVar[tuple[Metric, ...]]
     subsystem: ClassVar[Subsystem]
     path: ClassVar[str]
@@ -80,6 +81,14 @@ class PerCpuCollector(ABC):
             self._values = self._lay_out(counts.values)
         out[:] = self._values
         return True
+
+    def tier_on(self, host: Host) -> Tier:
+        """Rarer where CPUs are too many to be shown one by one: the file grows with them."""
+        online = read_word(host.path(ONLINE))
+        return Tier.MEDIUM if sum(1 for _ in parse_list(online)) > host.per_cpu_limit else self.tier
+
+    def captured(self) -> Sequence[KeptFile]:
+        return [self._file] if self._file is not None else []
 
     def absent(self) -> Sequence[tuple[str, str, str]]:
         return ()

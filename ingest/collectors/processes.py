@@ -62,6 +62,7 @@ class ProcessesCollector:
     name: ClassVar[str] = "processes"
     origin: ClassVar[Origin] = Origin("/proc/PID/stat, /proc/PID/io", 0.01, "root for the I/O of other users")
     tier: ClassVar[Tier] = Tier.SLOW
+    settles_later: ClassVar[bool] = True
     metrics: ClassVar[tuple[Metric, ...]] = (CPU, RESIDENT, TRANSFER, ZOMBIES, STUCK)
 
     def __init__(self, now: Callable[[], int] = time.monotonic_ns) -> None:

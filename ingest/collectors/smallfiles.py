@@ -155,7 +155,7 @@ class SmallFilesCollector(ABC):
 
     def absent(self) -> Sequence[tuple[str, str, str]]:
         found = [
-            (_listed(metric, devices), reason, self.permission_remedy if reason == "permission" else "")
+            (listed(metric, devices), reason, self.permission_remedy if reason == "permission" else "")
             for (metric, reason), devices in self._refused.items()
         ]
         if self._left_out:
@@ -201,7 +201,8 @@ class SmallFilesCollector(ABC):
         return NoDataError(self.nothing, "no such device", self.remedy)
 
 
-def _listed(metric: str, devices: Sequence[str]) -> str:
+def listed(metric: str, devices: Sequence[str]) -> str:
+    """`link_up of eth0, eth1, eth2 and 4 more`."""
     named = ", ".join(devices[:_NAMED])
     more = f" and {len(devices) - _NAMED} more" if len(devices) > _NAMED else ""
     return f"{metric} of {named}{more}"

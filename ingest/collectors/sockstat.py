@@ -44,7 +44,7 @@ _FIELDS_6 = (
 class SockstatCollector(TableCollector):
     name: ClassVar[str] = "sockstat"
     origin: ClassVar[Origin] = Origin("/proc/net/sockstat, /proc/net/sockstat6", 0.001)
-    tier: ClassVar[Tier] = Tier.MEDIUM
+    tier: ClassVar[Tier] = Tier.FAST
     metrics: ClassVar[tuple[Metric, ...]] = tuple(field.metric for field in (*_FIELDS, *_FIELDS_6))
 
     def sources(self, host: Host) -> Sequence[Source]:

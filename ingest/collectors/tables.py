@@ -13,6 +13,7 @@ from hostsight.channel import WHOLE_HOST, Subsystem
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Slot, Tier, Values
 from ingest.collectors.wordtable import Format, WordTable
+from ingest.kept_file import KeptFile
 
 LIVE = 0.001
 """Native period, seconds: the kernel counts each event as it happens."""
@@ -103,6 +104,9 @@ class TableCollector(ABC):
         if failure is not None and failures == len(self._tables):
             raise failure
         return True
+
+    def captured(self) -> Sequence[KeptFile]:
+        return [table.file for _, table in self._tables]
 
     def absent(self) -> Sequence[tuple[str, str, str]]:
         return tuple(self._absent)

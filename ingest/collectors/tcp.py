@@ -152,7 +152,7 @@ _SNMP6 = (
 class TcpCollector(TableCollector):
     name: ClassVar[str] = "tcp"
     origin: ClassVar[Origin] = Origin("/proc/net/snmp, /proc/net/netstat, /proc/net/snmp6", 0.001)
-    tier: ClassVar[Tier] = Tier.MEDIUM
+    tier: ClassVar[Tier] = Tier.FAST
     metrics: ClassVar[tuple[Metric, ...]] = tuple(field.metric for field in (*_SNMP, *_NETSTAT, *_SNMP6))
 
     def sources(self, host: Host) -> Sequence[Source]:

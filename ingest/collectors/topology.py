@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.collector import Host, Values
+from ingest.collectors.smallfiles import read_word
 
+ONLINE = "/sys/devices/system/cpu/online"
 _NODES = "/sys/devices/system/node"
 _NODE = re.compile(r"node(\d+)")
 _LARGEST = 2**20
@@ -39,11 +41,8 @@ def cpu_nodes(host: Host) -> dict[int, int]:
     """CPU number -> NUMA node number; empty where the tree does not say."""
     found = {}
     for node in nodes(host):
-        try:
-            text = host.path(_NODES, f"node{node}", "cpulist").read_text("ascii", "replace")
-        except OSError:
-            continue
-        found.update(dict.fromkeys(parse_list(text), node))
+        cpus = parse_list(read_word(host.path(_NODES, f"node{node}", "cpulist")))
+        found.update(dict.fromkeys(cpus, node))
     return found
 
 

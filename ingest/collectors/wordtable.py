@@ -96,7 +96,7 @@ class WordTable:
     """The numbers called `names` in one file, in that order, read again and again."""
 
     def __init__(self, path: Path, form: Format, names: Sequence[bytes]) -> None:
-        self._file = KeptFile(path)
+        self.file = KeptFile(path)
         self._form = form
         self._wanted = tuple(names)
         self.names: tuple[bytes, ...] = ()
@@ -104,7 +104,7 @@ class WordTable:
 
     def open(self) -> tuple[bytes, ...]:
         """The wanted names that the file has; raises OSError."""
-        content = self._file.read()
+        content = self.file.read()
         index = self._form.places(content)
         self.names = tuple(name for name in self._wanted if name in index)
         self._values = np.full(len(self.names), np.nan)
@@ -113,7 +113,7 @@ class WordTable:
 
     def read(self, out: Values) -> bool:
         """Fill `out`, one value a name; False where the file now has a wanted name that it lacked. Raises OSError."""
-        content = self._file.read_changed()
+        content = self.file.read_changed()
         if content is not None:
             words = self._form.split(content)
             if not self._fits(words) and not self._look_again(content, words):
@@ -122,7 +122,7 @@ class WordTable:
         return True
 
     def close(self) -> None:
-        self._file.close()
+        self.file.close()
 
     def _settle(self, words: Words, index: Index) -> None:
         places = [index[name] for name in self.names]

@@ -1,0 +1,195 @@
+"""Ticks that are captured one by one and parsed a second at a time give what single ticks give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hostsight.clock import FakeClock, floor_second
+from hostsight.settings import AgentSettings, Settings
+from ingest.collector import Collector, Host, Values
+from ingest.collectors.agent import TicksCollector
+from ingest.kept_file import KeptFile
+from ingest.sampler import Batch, Sampler, Tick
+from tests.unit.fakes import FakeCollector, MediumCollector, slot
+
+
+class FileCollector(FakeCollector):
+    """A counter `a` and a gauge `b`: the two numbers of a file. Text other than numbers makes it fail; a third number
+    is other hardware.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__([slot("a", "rate"), slot("b")])
+        self.file = KeptFile(path)
+
+    def read(self, out: Values) -> bool:
+        words = self.file.read().split()
+        if len(words) != len(out):
+            self.slots = [slot("a", "rate"), *(slot(name) for name in "bc"[: len(words) - 1])]
+            return False
+        out[:] = [float(word) for word in words]
+        return True
+
+    def captured(self) -> Sequence[KeptFile]:
+        return [self.file]
+
+    def close(self) -> None:
+        super().close()
+        self.file.close()
+
+
+def sampler(clock: FakeClock, *collectors: Collector, adaptive: bool = False) -> Sampler:
+    agent = AgentSettings(host="gpu01", adaptive=adaptive)
+    one = Sampler(collectors, Host(Path("/")), Settings(agent=agent), clock)
+    one.open()
+    return one
+
+
+def write_and_advance(one: Sampler, path: Path, texts: Sequence[str]) -> list[Batch]:
+    """One tick a text, and all ticks in the end."""
+    known: list[Batch] = []
+    for text in texts:
+        path.write_text(text)
+        known += one.advance()
+    return known + one.settle()
+
+
+def series(batches: Sequence[Batch], device: str) -> list[float]:
+    return [
+        float(tick.values[[channel.device for channel in batch.channels].index(device)])
+        for batch in batches
+        for tick in batch.ticks
+        if device in {channel.device for channel in batch.channels}
+    ]
+
+
+def ticks(batches: Sequence[Batch]) -> list[Tick]:
+    return [tick for batch in batches for tick in batch.ticks]
+
+
+def test_values_are_those_of_the_tick_that_captured_them(clock: FakeClock, tmp_path: Path) -> None:
+    path = tmp_path / "counts"
+    path.write_text("0 0")
+    one = sampler(clock, FileCollector(path))
+    found = write_and_advance(one, path, [f"{at * at} {at}" for at in range(25)])
+    assert series(found, "b") == list(range(25))
+    rates = series(found, "a")
+    assert np.isnan(rates[0])
+    assert rates[1:] == pytest.approx([10 * (2 * at - 1) for at in range(1, 25)])
+
+
+def test_it_gives_what_single_ticks_give_where_counters_step_back(clock: FakeClock, tmp_path: Path) -> None:
+    texts = [f"{count} 1" for count in (1000, 1010, 1004, 1004, 1030, 5, 25, 26)]
+    path = tmp_path / "counts"
+    path.write_text("1000 1")
+    one, other = sampler(clock, FileCollector(path)), sampler(clock, FileCollector(path))
+    single = []
+    for text in texts:
+        path.write_text(text)
+        single.append(float(other.tick().values[0]))
+    together = series(write_and_advance(one, path, texts), "a")
+    assert together == pytest.approx(single, nan_ok=True)
+
+
+def test_each_second_is_given_once_it_is_over(clock: FakeClock, tmp_path: Path) -> None:
+    path = tmp_path / "counts"
+    path.write_text("1 1")
+    one = sampler(clock, FileCollector(path))
+    given = [ticks(one.advance()) for _ in range(45)]
+    last = [found[-1].ts_ns for found in given if found]
+    assert len(last) == 4
+    assert np.diff([floor_second(ts) for ts in last]).tolist() == [10**9] * 3
+    assert sum(map(len, given)) + len(ticks(one.settle())) == 45
+    assert one.settle() == []
+
+
+def test_stamps_and_lengths_are_those_of_the_ticks(clock: FakeClock, tmp_path: Path) -> None:
+    path = tmp_path / "counts"
+    path.write_text("1 1")
+    one = sampler(clock, FileCollector(path), TicksCollector())
+    known = one.advance()
+    clock.advance(0.13)
+    known += one.advance()
+    known += one.settle()
+    first, second = ticks(known)
+    assert second.ts_ns - first.ts_ns == round(second.dt * 1e9)
+    assert [float(tick.values[2]) for tick in (first, second)] == pytest.approx([0, 0.03])
+
+
+def test_other_hardware_costs_the_rest_of_the_second_and_is_there_in_the_next(
+    clock: FakeClock, tmp_path: Path
+) -> None:
+    path = tmp_path / "counts"
+    path.write_text("0 0")
+    one = sampler(clock, FileCollector(path))
+    known: list[Batch] = []
+    while not known:
+        known += one.advance()
+    found = write_and_advance(one, path, ["1 7", "2 8", "3 9 5", "4 9 5"])
+    assert series(found, "b") == pytest.approx([7, 8, np.nan, np.nan], nan_ok=True)
+    found = write_and_advance(one, path, ["5 9 6", "6 9 7"])
+    assert series(found, "c") == [6, 7]
+    assert [len(batch.channels) for batch in found] == [3]
+
+
+def test_a_failure_costs_the_rest_of_its_second(clock: FakeClock, tmp_path: Path) -> None:
+    path = tmp_path / "counts"
+    path.write_text("0 0")
+    one = sampler(clock, FileCollector(path), MediumCollector([slot("m")], [5]))
+    found = write_and_advance(one, path, ["0 1", "1 2", "gone wrong", "3 4"])
+    assert series(found, "b") == pytest.approx([1, 2, np.nan, np.nan], nan_ok=True)
+    status = one.collectors()[0]
+    assert status.condition.error == "ValueError: could not convert string to float: b'gone'"
+    clock.advance(1)
+    found = write_and_advance(one, path, ["10 5", "20 6"])
+    assert series(found, "b") == [5, 6]
+
+
+def test_a_missing_file_is_a_failure_too(clock: FakeClock, tmp_path: Path) -> None:
+    path = tmp_path / "counts"
+    path.write_text("0 3")
+    one = sampler(clock, FileCollector(path))
+    known = one.advance()
+    path.unlink()
+    known += one.advance()
+    known += one.settle()
+    assert series(known, "b") == pytest.approx([3, np.nan], nan_ok=True)
+    assert one.collectors()[0].condition.error.startswith("FileNotFoundError")
+
+
+def test_hardware_that_another_tier_finds_is_laid_out_at_once(clock: FakeClock, tmp_path: Path) -> None:
+    path = tmp_path / "counts"
+    path.write_text("0 0")
+    medium = MediumCollector([slot("m")], [5])
+    one = sampler(clock, FileCollector(path), medium)
+    known = write_and_advance(one, path, ["0 1"])
+    medium.slots, medium.values, medium.same = [slot("m"), slot("n")], [5, 6], False
+    known = write_and_advance(one, path, [f"0 {at}" for at in range(2, 14)])
+    assert series(known, "b") == list(range(2, 14))
+    assert [value for value in series(known, "n") if not np.isnan(value)] == [6]
+    assert next(len(batch.channels) for batch in known) == 3
+
+
+def test_an_adaptive_rate_knows_each_tick_at_once(clock: FakeClock, tmp_path: Path) -> None:
+    path = tmp_path / "counts"
+    path.write_text("0 4")
+    one = sampler(clock, FileCollector(path), adaptive=True)
+    assert [series(one.advance(), "b") for _ in range(3)] == [[4]] * 3
+    assert one.settle() == []
+
+
+def test_what_takes_long_to_parse_is_parsed_before_the_second_is_over(
+    clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "counts"
+    path.write_text("0 4")
+    one = sampler(clock, FileCollector(path))
+    elapsed = iter(range(0, 10**12, 10_000_000))
+    monkeypatch.setattr("ingest.sampler.perf_counter_ns", lambda: next(elapsed))
+    one.advance()
+    one.settle()
+    assert [len(ticks(one.advance())) for _ in range(7)] == [0, 2, 0, 0, 0, 0, 5]
