@@ -19,8 +19,8 @@ from models.episode_store import apply_changes
 from models.episodes import EpisodeTracker
 from models.frames import block_from_features
 from models.history import History
-from models.layout import Layout
 from models.refit import FeatureReader
+from models.signal_watch import SignalWatch
 from models.store import ModelStore
 from sql.schemas import SCORES
 
@@ -31,6 +31,16 @@ class Judgement:
 
     scores: pa.Table
     changes: Sequence[EpisodeChange]
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """The live model, and what it remembers of the windows before."""
+
+    name: str
+    baseline: Baseline
+    history: History
+    watch: SignalWatch
 
 
 class Detection:
@@ -53,8 +63,7 @@ class Detection:
         self._connection = connection
         self._read = read
         self._name: str | None = None
-        self._baseline: Baseline | None = None
-        self._history: History | None = None
+        self._judge: _Judge | None = None
         self.problem: str | None = None
         row = connection.execute("SELECT state FROM trackers WHERE host = ?", (host,)).fetchone()
         self._tracker = EpisodeTracker.restore(
@@ -63,7 +72,7 @@ class Detection:
 
     @property
     def live(self) -> bool:
-        return self._baseline is not None
+        return self._judge is not None
 
     @property
     def open_since_ns(self) -> int | None:
@@ -78,32 +87,38 @@ class Detection:
         name = self._models.live(self._host)
         if name == self._name:
             return
-        self._name, self._baseline, self._history, self.problem = name, None, None, None
+        self._name, self._judge, self.problem = name, None, None
         if name is None:
             return
         try:
-            self._baseline = self._models.load(name)
+            baseline = self._models.load(name)
         except HostsightError as error:
             self.problem = str(error)
         else:
-            self._history = self._recalled(self._baseline.layout, reached_ns)
+            self._judge = self._recalled(name, baseline, reached_ns)
 
-    def _recalled(self, layout: Layout, reached_ns: int) -> History:
-        """What the next windows reach back to, so that a start or a new model changes no score."""
-        history = History(layout)
-        history.widen(block_from_features(self._read(TimeRange(reached_ns - layout.lead_ns, reached_ns))))
-        return history
+    def _recalled(self, name: str, baseline: Baseline, reached_ns: int) -> _Judge:
+        """With what the next windows reach back to, so that a start or a new model changes no score."""
+        judge = _Judge(name, baseline, History(baseline.layout), SignalWatch(baseline))
+        before = self._read(TimeRange(reached_ns - baseline.layout.lead_ns, reached_ns))
+        judge.watch.note(judge.history.widen(block_from_features(before)))
+        return judge
 
     def judge(self, features: pa.Table, quiet: Sequence[TimeRange]) -> Judgement:
         """`quiet`: spans in which no episode may open."""
-        if self._baseline is None or self._history is None or self._name is None or not features.num_rows:
+        judge = self._judge
+        if judge is None or not features.num_rows:
             return Judgement(SCORES.empty_table(), ())
-        baseline, block = self._baseline, self._history.widen(block_from_features(features))
-        scored = baseline.score(block)
+        baseline, block = judge.baseline, judge.history.widen(block_from_features(features))
+        told = judge.watch.look(block, baseline.score(block))
         changes = self._tracker.update(
-            scored, lambda rows: baseline.attribute(block, rows), self._name, quiet
+            told.scored,
+            lambda rows: told.explain(rows, lambda seen: baseline.attribute(block, seen)),
+            judge.name,
+            quiet,
+            told.unmeasured,
         )
-        return Judgement(scored.table(self._host, self._name), changes)
+        return Judgement(told.scored.table(self._host, judge.name), changes)
 
     def pass_time(self, now_ns: int) -> Sequence[EpisodeChange]:
         """What becomes of an open episode when no window comes any more."""

@@ -33,10 +33,10 @@ _TOP = 3
 
 
 class Attribution(msgspec.Struct, frozen=True, kw_only=True):
-    """One channel's share of an episode; `expected` and `actual` are its level (mean) in `unit`.
+    """One channel's share of an episode; `expected` and `actual` are its level (mean) in `unit`, `actual` None where it has none.
 
     deviation: how many steps of its baseline the level is away.  represented_by: the label of the channel that stands for
-    this one in the model, empty where it is in the model itself.
+    this one in the model, empty where it is in the model itself.  words: what is unlike, where the levels do not say it.
     """
 
     channel_id: int
@@ -45,11 +45,12 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     metric: str
     share: float
     expected: float
-    actual: float
+    actual: float | None
     unit: str
     direction: Direction
     deviation: float
     represented_by: str = ""
+    words: str = ""
 
 
 def contributions(steps: Floats) -> Floats:
@@ -95,6 +96,8 @@ def blend(
 
 def _averaged(before: Attribution, after: Attribution, part: float) -> Attribution:
     """Shares are weighted already, levels are not; what is expected is the later's, from the newer model."""
+    if before.actual is None or after.actual is None or before.words or after.words:
+        return msgspec.structs.replace(after, share=before.share + after.share)
     deviation = before.deviation * (1 - part) + after.deviation * part
     return msgspec.structs.replace(
         after,

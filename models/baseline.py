@@ -25,6 +25,8 @@ from models.pruning import representatives
 from models.registry import Entry, entries, entry
 from models.scaling import MEAN, STEPS_PER_EFFECT, Scaler, columns, compressed
 from models.scored import Scored
+from models.signals import Signals
+from models.structure import Gaps
 
 FEWEST_WINDOWS = 30
 _FOLDS = 5
@@ -66,6 +68,7 @@ class Baseline:
     entries: tuple[Entry, ...]
     detectors: tuple[Detector, ...]
     calibration: Calibration
+    signals: Signals
     percentile: float
     windows: int
 
@@ -194,6 +197,7 @@ class Baseline:
         found |= {f"layout/{name}": array for name, array in self.layout.arrays().items()}
         found |= {f"scaler/{name}": array for name, array in self.scaler.arrays().items()}
         found |= {f"fused.tail/{name}": array for name, array in self.calibration.fused.arrays().items()}
+        found |= {f"signals/{name}": array for name, array in self.signals.arrays().items()}
         for known, each, tail in zip(self.entries, self.detectors, self.calibration.tails, strict=True):
             found |= {f"{known.name}/{name}": array for name, array in each.arrays().items()}
             found |= {f"{known.name}.tail/{name}": array for name, array in tail.arrays().items()}
@@ -224,6 +228,7 @@ class Baseline:
                 Tail.from_arrays(_part(arrays, "fused.tail")),
                 threshold,
             ),
+            signals=Signals.from_arrays(_part(arrays, "signals")),
             percentile=percentile,
             windows=int(windows),
         )
@@ -242,12 +247,18 @@ def fuse(scores: Floats, known: Sequence[Entry]) -> Floats:
 
 
 def fit_baseline(
-    block: WindowBlock, channels: Mapping[int, Channel], settings: DetectSettings, seed: int = 0
+    block: WindowBlock,
+    channels: Mapping[int, Channel],
+    settings: DetectSettings,
+    seed: int = 0,
+    gaps: Gaps | None = None,
 ) -> Baseline:
     """A baseline from healthy windows; raises ModelError where there are too few, or no channel to model.
 
     channels: by id; a channel of the block that is not among them, or belongs to hostsight itself, is not modelled.
+    gaps: of all windows, where the block is thinned.
     """
+    gaps = gaps or Gaps.of(block)
     chosen = _modelled(block, channels)
     cells = max(1, len(chosen) * len(block.layout.usual()))
     block = _thinned(block, min(settings.train_windows, _CELLS // cells))
@@ -269,6 +280,7 @@ def fit_baseline(
         entries=fitting.entries,
         detectors=fitting.fit(steps),
         calibration=fitting.calibrate(steps, block.ends, settings),
+        signals=Signals.fit(values[:, :, MEAN], chosen, gaps),
         percentile=settings.percentile,
         windows=len(block.ends),
     )

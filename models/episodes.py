@@ -7,7 +7,7 @@ one; and what would open within `merge_gap` of that for a like cause continues i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -38,6 +38,7 @@ class _Pass:
     scored: Scored
     explain: Explain
     model: str
+    unmeasured: Collection[int] = ()
     pending: list[int] = field(default_factory=list)
     changes: list[EpisodeChange] = field(default_factory=list)
 
@@ -81,13 +82,19 @@ class EpisodeTracker:
         return None if current is None else current.opened_ns
 
     def update(
-        self, scored: Scored, explain: Explain, model: str, quiet: Sequence[TimeRange] = ()
+        self,
+        scored: Scored,
+        explain: Explain,
+        model: str,
+        quiet: Sequence[TimeRange] = (),
+        unmeasured: Collection[int] = (),
     ) -> list[EpisodeChange]:
         """What the windows change, in order; windows that were seen before change nothing.
 
         Windows that end within `quiet` (while hostsight itself works hard) cannot help to open an episode, but keep one open.
+        Those that end at `unmeasured` say nothing of the hits before them: `open_of` windows do not count them.
         """
-        work = _Pass(scored, explain, model)
+        work = _Pass(scored, explain, model, unmeasured)
         for row in np.flatnonzero(scored.ends > self._state.seen_ns).tolist():
             self._step(work, row, quiet)
         self._report_progress(work)
@@ -105,11 +112,17 @@ class EpisodeTracker:
         self._state.seen_ns = end_ns
         self._close_if_over(work, row)
         if not work.scored.anomalous[row]:
+            self._wait(work, end_ns)
             return
         if (current := self.open_episode) is not None:
             self._extend(current, work, row)
         elif not any(span.start_ns < end_ns <= span.end_ns for span in quiet):
             self._count(work, row)
+
+    def _wait(self, work: _Pass, end_ns: int) -> None:
+        """A window that was not measured moves the hits along, as if it were not there."""
+        if end_ns in work.unmeasured:
+            self._state.hits = [Hit(hit.end_ns + self._stride_ns, hit.extreme) for hit in self._state.hits]
 
     def _close_if_over(self, work: _Pass, row: int) -> None:
         current, end_ns = self.open_episode, int(work.scored.ends[row])
@@ -206,7 +219,7 @@ class EpisodeTracker:
             subsystem=main.subsystem,
             device=main.device,
             metric=main.metric,
-            summary=summary(main),
+            summary=main.words or summary(main),
             model=current.model,
             threshold=current.threshold,
             detectors=dict(current.detectors),

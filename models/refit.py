@@ -20,6 +20,7 @@ from models.layout import layout_for
 from models.protocol import WindowBlock
 from models.report import RefitReport, with_drift
 from models.store import ModelStore
+from models.structure import Gaps
 
 FeatureReader = Callable[[TimeRange], pa.Table]
 """The FEATURES whose windows end in a time range (start < end <= stop), in any order."""
@@ -47,11 +48,12 @@ class Refit:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """Healthy windows, thinned, out of all that end in `span`; quarantined: how many were left out."""
+    """Healthy windows, thinned, out of all that end in `span`; quarantined: how many were left out; gaps: of all healthy ones."""
 
     block: WindowBlock
     span: TimeRange
     quarantined: int = 0
+    gaps: Gaps | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +65,8 @@ class Learner:
     window: WindowSettings
     seed: int = 0
 
-    def fit(self, block: WindowBlock) -> Baseline:
-        return fit_baseline(block, self.channels, self.detect, self.seed)
+    def fit(self, block: WindowBlock, gaps: Gaps | None = None) -> Baseline:
+        return fit_baseline(block, self.channels, self.detect, self.seed, gaps)
 
 
 def read_training(
@@ -77,15 +79,15 @@ def read_training(
     stride_ns = learner.window.stride.ns
     every = max(1, (span.end_ns - span.start_ns) // stride_ns // learner.detect.train_windows)
     history = History(layout_for(learner.window, span.end_ns - span.start_ns))
-    blocks, left_out = [], 0
+    blocks, left_out, gaps = [], 0, Gaps()
     for start in range(span.start_ns, span.end_ns, _READ_NS):
         part = TimeRange(start, min(start + _READ_NS, span.end_ns))
-        block = history.widen(block_from_features(read(part)))
-        block = select_rows(block, (block.ends // stride_ns) % every == 0)
-        healthy = ~_inside(block, quarantine)
-        left_out += int((~healthy).sum())
-        blocks.append(select_rows(block, healthy))
-    return Training(concatenate(blocks), span, left_out)
+        short = block_from_features(read(part))
+        healthy, kept = ~_inside(short, quarantine), (short.ends // stride_ns) % every == 0
+        gaps.note(select_rows(short, healthy))
+        left_out += int((kept & ~healthy).sum())
+        blocks.append(select_rows(history.widen(short), kept & healthy))
+    return Training(concatenate(blocks), span, left_out, gaps)
 
 
 def _inside(block: WindowBlock, spans: Sequence[TimeRange]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -103,7 +105,7 @@ def refit(store: ModelStore, host: str, training: Training, learner: Learner, re
     block, live = training.block, _usable_live(store, host)
     report = _compared(training, live, store.live(host), learner)
     promoted = report.live_flagged is None or report.flagged <= report.live_flagged + _WORSE_BY
-    baseline = learner.fit(block)
+    baseline = learner.fit(block, training.gaps)
     name = store.save(
         host,
         baseline,
