@@ -28,9 +28,9 @@ def keep_data(ctx: click.Context, _param: click.Parameter, value: str | None) ->
 
 def data_folder() -> DataFolder:
     """The data folder this command line names, which may not exist yet; raises UsageError, StorageError."""
-    from hostsight import settings
+    from hostsight import configuration
 
-    data = settings.data_folder(click.get_current_context().meta.get(_KEY))
+    data = configuration.data_folder(click.get_current_context().meta.get(_KEY))
     _check_folder(data.root)
     return data
 
@@ -64,10 +64,10 @@ def telemetry_folder() -> DataFolder:
 
 def load_settings(data: DataFolder, flags: Mapping[tuple[str, str], object] | None = None) -> Settings:
     """Settings of `data` with `flags` ((section, key) -> value; None is not given) on top; windows fit the store."""
-    from hostsight import settings
+    from hostsight import configuration
     from hostsight.cadence import paced
 
-    return paced(settings.load_settings(data, flags))
+    return paced(configuration.load_settings(data, flags))
 
 
 def collection_settings(

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import msgspec
 
+from hostsight.configuration import load_settings
 from hostsight.errors import HostsightError, ModelError
 from hostsight.folders import DataFolder
-from hostsight.settings import Settings, load_settings
+from hostsight.settings import Settings
 from hostsight.timerange import TimeRange
 from ingest.lake import Lake
 from jobs.catalogue import known_channels

@@ -11,9 +11,10 @@ import pytest
 from hostsight.cadence import paced
 from hostsight.channel import Channel, Subsystem
 from hostsight.clock import FakeClock
+from hostsight.configuration import load_settings
 from hostsight.errors import SettingsError
 from hostsight.folders import DataFolder
-from hostsight.settings import AgentSettings, Settings, load_settings
+from hostsight.settings import AgentSettings, Settings
 from ingest.collector import Host, Metric, Slot
 from ingest.pace import CALM_SECONDS, Pace
 from ingest.sampler import Sampler

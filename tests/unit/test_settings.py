@@ -5,19 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from hostsight.configuration import data_folder, load_settings, parse_size
 from hostsight.errors import SettingsError, UsageError
 from hostsight.folders import DataFolder, default_data_folder
-from hostsight.settings import (
-    Duration,
-    InfluxSettings,
-    Secret,
-    Settings,
-    Size,
-    data_folder,
-    load_settings,
-    parse_size,
-    sections,
-)
+from hostsight.settings import Duration, InfluxSettings, Secret, Settings, Size, sections
 from jobs.environment import settings_environment
 
 

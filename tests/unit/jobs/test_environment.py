@@ -1,15 +1,8 @@
 from __future__ import annotations
 
+from hostsight.configuration import load_settings
 from hostsight.folders import DataFolder
-from hostsight.settings import (
-    AgentSettings,
-    DetectSettings,
-    Duration,
-    Settings,
-    Size,
-    SpoolSettings,
-    load_settings,
-)
+from hostsight.settings import AgentSettings, DetectSettings, Duration, Settings, Size, SpoolSettings
 from jobs.environment import settings_environment
 
 

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from hostsight.clock import SECOND_NS
+from hostsight.configuration import LONGEST_HOST
 from hostsight.errors import FullError, StorageError
 from hostsight.folders import DataFolder
-from hostsight.settings import LONGEST_HOST
 from hostsight.timerange import TimeRange
 from ingest.lake import CHANNELS, HOUR_NS, Lake, LakeFile
 from ingest.store import SAMPLES

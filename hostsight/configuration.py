@@ -1,0 +1,220 @@
+"""How files, environment and flags fill the table of settings.
+
+Precedence, lowest first: defaults, `INFLUXDB_V2_*` of InfluxDB's own client, `hostsight.toml`, environment `HOSTSIGHT_<SECTION>_<KEY>`, flags.
+The file is the first of `$HOSTSIGHT_CONFIG`, `DATA/hostsight.toml`, `/etc/hostsight/hostsight.toml`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hostsight.clock import SECOND_NS
+from hostsight.errors import SettingsError, UsageError, nearest
+from hostsight.folders import DataFolder, default_data_folder
+from hostsight.settings import Duration, Secret, Settings, Size, sections
+from hostsight.timerange import parse_duration_ns
+
+_SIZE_UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
+               "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}  # fmt: skip
+
+_SIZE = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_SIZE_UNITS)})")
+
+
+def parse_size(text: str) -> Size:
+    match = _SIZE.fullmatch(text.strip().lower())
+    if not match:
+        raise UsageError(f"'{text}' is not a size; write it as 500MB, 2GB or 512MiB")
+    return Size(float(match[1]) * _SIZE_UNITS[match[2]])
+
+
+def _decode(kind: type, value: Any) -> Any:
+    if kind is Duration and isinstance(value, str):
+        return Duration(parse_duration_ns(value) / SECOND_NS)
+    if kind is Size and isinstance(value, str):
+        return parse_size(value)
+    if kind is Secret and isinstance(value, str):
+        return Secret(value.strip())
+    if kind is Secret:
+        raise UsageError("the token must be text")
+    raise UsageError(f"{value!r} must be text such as {'90s' if kind is Duration else '500MB'}")
+
+
+def _check_known(tree: Mapping[str, Any], where: str) -> None:
+    known = sections()
+    for section, keys in tree.items():
+        if section not in known:
+            raise SettingsError(f"{where}: unknown section [{section}]{nearest(section, known)}")
+        if not isinstance(keys, Mapping):
+            raise SettingsError(f"{where}: [{section}] must be a table")
+        for key in keys:
+            if key not in known[section]:
+                raise SettingsError(
+                    f"{where}: unknown key '{key}' in [{section}]{nearest(key, known[section])}"
+                )
+
+
+def _convert(tree: Mapping[str, Any], where: Mapping[tuple[str, str], str]) -> Settings:
+    for section, keys in tree.items():
+        struct = type(getattr(Settings(), section))
+        for key, value in keys.items():
+            try:
+                msgspec.convert({key: value}, struct, strict=False, dec_hook=_decode)
+            except (msgspec.ValidationError, UsageError) as error:
+                reason = str(error).split(" - at ")[0]
+                shown = "(hidden)" if key == "token" else repr(value)
+                raise SettingsError(
+                    f"{where[section, key]}: [{section}] {key} = {shown}: {reason}"
+                ) from error
+    settings = msgspec.convert(tree, Settings, strict=False, dec_hook=_decode)
+    _check_consistent(settings)
+    return settings
+
+
+LONGEST_HOST = 190
+"""Characters of a host's name, once what file names may not hold is quoted: a file's name has at most 255."""
+
+_MAY_BE_ZERO = {"lateness", "merge_gap", "retention"}
+
+
+def _check_consistent(settings: Settings) -> None:
+    window, agent = settings.window, settings.agent
+    _check_host(agent.host)
+    for name in ("length", "stride"):
+        value = getattr(window, name)
+        if value <= 0 or window.pane.ns <= 0 or value.ns % window.pane.ns:
+            raise SettingsError(
+                f"[window] {name} = {value} must be a positive whole multiple of [window] pane = {window.pane}"
+            )
+    for name in ("tick", "medium", "slow"):
+        if getattr(agent, name).ns < 1_000_000:
+            raise SettingsError(f"[agent] {name} = {getattr(agent, name)} must be at least 1ms")
+    if agent.adaptive and not agent.tick <= agent.idle_tick <= window.pane:
+        raise SettingsError(
+            f"[agent] idle_tick = {agent.idle_tick} must be between [agent] tick = {agent.tick} and [window] pane = {window.pane}"
+        )
+    for section, fields in sections().items():
+        for key in fields:
+            value = getattr(getattr(settings, section), key)
+            if isinstance(value, Duration) and value <= 0 and key not in _MAY_BE_ZERO:
+                raise SettingsError(f"[{section}] {key} = {value} must be longer than nothing")
+    if settings.detect.open_hits > settings.detect.open_of:
+        raise SettingsError("[detect] open_hits may not exceed [detect] open_of")
+
+
+def _check_host(host: str) -> None:
+    """Files are named by their host, the longest `.<host>~<start>-<end>.parquet.<process>.part`."""
+    length = len(re.sub(rb"[^\w.-]", b"%00", os.fsencode(host)))
+    if length > LONGEST_HOST:
+        raise SettingsError(
+            f"[agent] host is too long to name files by: {length} characters, and {LONGEST_HOST} are the most; name a shorter one"
+        )
+
+
+_PREFIX = "HOSTSIGHT_"
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[tuple[str, str], str]:
+    reserved = {f"{_PREFIX}{word}" for word in ("CONFIG", "DATA", "SHARED", "COMPLETE", "REQUIRE_INFLUXDB")}
+    known = {f"{_PREFIX}{s}_{k}".upper(): (s, k) for s, keys in sections().items() for k in keys}
+    found = {}
+    for name, value in environment.items():
+        if not name.startswith(_PREFIX) or name in reserved:
+            continue
+        if name not in known:
+            near = nearest(name.removeprefix(_PREFIX), (one.removeprefix(_PREFIX) for one in known))
+            near = near.replace("'", f"'{_PREFIX}", 1)
+            raise SettingsError(f"environment variable {name} is no setting{near}")
+        found[known[name]] = value
+    return found
+
+
+_INFLUX_CLIENT = {
+    "url": "URL",
+    "org": "ORG",
+    "token": "TOKEN",
+    "verify": "VERIFY_SSL",
+    "ca_file": "SSL_CA_CERT",
+}
+
+
+def _from_influx_client(environment: Mapping[str, str]) -> dict[str, str]:
+    """Keys of [influx] from the variables of InfluxDB's own client, which are the least specific source."""
+    found = {key: environment.get(f"INFLUXDB_V2_{name}", "") for key, name in _INFLUX_CLIENT.items()}
+    if milliseconds := environment.get("INFLUXDB_V2_TIMEOUT", ""):
+        found["timeout"] = f"{milliseconds}ms"
+    return {key: value for key, value in found.items() if value}
+
+
+def _find_file(data: DataFolder, environment: Mapping[str, str]) -> Path | None:
+    named = environment.get("HOSTSIGHT_CONFIG")
+    if named:
+        if not Path(named).is_file():
+            raise SettingsError(f"HOSTSIGHT_CONFIG names {named}, which is not a file")
+        return Path(named)
+    for path in (data.root / "hostsight.toml", Path("/etc/hostsight/hostsight.toml")):
+        if path.is_dir():
+            raise SettingsError(f"{path} is a folder where a settings file would be; move it away")
+        if path.is_file():
+            return path
+    return None
+
+
+def _from_file(path: Path) -> dict[str, dict[str, Any]]:
+    try:
+        found = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise SettingsError(f"{path}: {error}") from error
+    _check_known(found, str(path))
+    if "token" in found.get("influx", {}):
+        raise SettingsError(
+            f"{path}: [influx] token does not belong in a settings file; write it to a file of mode 0600 and name that as token_file, or set HOSTSIGHT_INFLUX_TOKEN"
+        )
+    return found
+
+
+def data_folder(flag: str | None = None, environment: Mapping[str, str] = os.environ) -> DataFolder:
+    """The data folder that `--data`, `HOSTSIGHT_DATA` or the platform names."""
+    named = flag or environment.get("HOSTSIGHT_DATA")
+    return DataFolder(Path(named).expanduser().absolute() if named else default_data_folder())
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """tree: section -> key -> value.  where: (section, key) -> what said so last."""
+
+    tree: dict[str, dict[str, Any]] = field(default_factory=dict)
+    where: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def set(self, section: str, key: str, value: Any, where: str) -> None:
+        self.tree.setdefault(section, {})[key] = value
+        self.where[section, key] = where
+
+
+def load_settings(
+    data: DataFolder,
+    flags: Mapping[tuple[str, str], Any] | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Settings:
+    """Settings from file, environment and `flags` ((section, key) -> value); raises SettingsError."""
+    filled = _Filled()
+    for key, value in _from_influx_client(environment).items():
+        filled.set("influx", key, value, f"INFLUXDB_V2_{_INFLUX_CLIENT.get(key, key.upper())}")
+    path = _find_file(data, environment)
+    for section, keys in _from_file(path).items() if path else ():
+        for key, value in keys.items():
+            filled.set(section, key, value, str(path))
+    for (section, key), value in _from_environment(environment).items():
+        listed = tuple(value.split(",")) if key == "disabled" else value
+        filled.set(section, key, listed, f"{_PREFIX}{section}_{key}".upper())
+    for (section, key), value in (flags or {}).items():
+        if value is not None:
+            filled.set(section, key, value, f"--{key.replace('_', '-')}")
+    return _convert(filled.tree, filled.where)
