@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -14,8 +14,9 @@ from hostsight.errors import UsageError, nearest
 from hostsight.files import write_atomic
 from ingest.collector import Host
 from ingest.collectors.pci import pci_folders
-from ingest.collectors.smallfiles import names_in
+from ingest.collectors.smallfiles import names_in, read_word
 from ingest.collectors.sysclass import class_devices, natural
+from ingest.collectors.topology import nodes, parse_list
 
 Kind = Literal["cpu", "dimm", "gpu", "nic", "hca", "disk"]
 
@@ -76,6 +77,36 @@ def present(host: Host) -> frozenset[Device]:
             *(_placed("disk", path) for path in _disks(host)),
         )
     )
+
+
+def offline_cpus(host: Host) -> list[int]:
+    """CPUs that are there and switched off, ascending; empty where /sys does not say which are there."""
+    folder = host.path("/sys/devices/system/cpu")
+    online = {*parse_list(read_word(folder / "online"))}
+    return sorted({*parse_list(read_word(folder / "present"))} - online) if online else []
+
+
+def offline_nodes(host: Host) -> list[int]:
+    """NUMA nodes that have memory or CPUs and do not show them, ascending."""
+    folder = host.path("/sys/devices/system/node")
+    known = {node for file in ("has_memory", "has_cpu") for node in parse_list(read_word(folder / file))}
+    return sorted(known - {*nodes(host)})
+
+
+def spans(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last of each run of ascending numbers: `[(0, 3), (8, 8)]` of 0, 1, 2, 3, 8."""
+    found: list[tuple[int, int]] = []
+    for number in numbers:
+        if found and found[-1][1] == number - 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
+
+
+def ranges(runs: Sequence[tuple[int, int]]) -> str:
+    """`0-3, 8`."""
+    return ", ".join(f"{first}-{last}" if first < last else f"{first}" for first, last in runs)
 
 
 def update(known: dict[Device, Remembered], now: frozenset[Device], now_ns: int) -> dict[Device, Remembered]:
@@ -142,7 +173,7 @@ def _seen(one: Remembered, here: bool, now_ns: int) -> Remembered:
 
 def _online(host: Host) -> Iterator[int]:
     """Numbers of the CPUs that are online, from a list such as `0-3,8`."""
-    for part in _text(host.path("/sys/devices/system/cpu/online")).split(","):
+    for part in read_word(host.path("/sys/devices/system/cpu/online")).split(","):
         span = _CPU_LIST.fullmatch(part)
         if span and int(span[1]) < _MOST_CPUS:
             yield from range(int(span[1]), min(int(span[2] or span[1]), _MOST_CPUS) + 1)
@@ -153,15 +184,15 @@ def _modules(host: Host) -> Iterator[str]:
     root = host.path("/sys/devices/system/edac/mc")
     for controller in names_in(root):
         for module in names_in(root / controller):
-            filled = _text(root / controller / module / "size") not in {"", "0"}
+            filled = read_word(root / controller / module / "size") not in {"", "0"}
             if re.fullmatch(r"(dimm|rank)\d+", module) and filled:
                 yield f"{controller}-{module}"
 
 
 def _is_gpu(folder: Path) -> bool:
-    code = _text(folder / "class")
+    code = read_word(folder / "class")
     return code.startswith(_ACCELERATORS) or (
-        code.startswith(_VGA) and _text(folder / "vendor") in _GPU_VENDORS
+        code.startswith(_VGA) and read_word(folder / "vendor") in _GPU_VENDORS
     )
 
 
@@ -177,12 +208,5 @@ def _disks(host: Host) -> Iterator[Path]:
     """Whole disks of their own hardware that nobody is expected to take out."""
     root = host.path("/sys/block")
     for name in names_in(root):
-        if (root / name / "device").exists() and _text(root / name / "removable") != "1":
+        if (root / name / "device").exists() and read_word(root / name / "removable") != "1":
             yield root / name
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("ascii", "replace").strip()
-    except OSError:
-        return ""

@@ -18,7 +18,9 @@ from ingest.collector import Host, Metric, Slot
 from ingest.collectors.agent import AgentCollector, TicksCollector
 from ingest.equipment import SUBSYSTEM_OF, WORDS, Memory, missing, present
 from ingest.equipment import Kind as DeviceKind
+from ingest.gaps import left_out, outside, silent
 from ingest.inventory import Inventory, take_inventory
+from ingest.kept_file import KeptFile
 from ingest.reader import Condition, Reader, describe
 from ingest.registry import enabled, subsystem_of
 from ingest.sampler import host_of
@@ -127,16 +129,22 @@ def sample_once(settings: Settings, *, interval: float = 0.2, clock: Clock | Non
         _read(probes)
         clock.sleep(interval)
         if host.live or _pulse(host) != before:
-            return _distinct(row for probe, values in _read(probes) for row in _rows(probe.slots, values))
-        return _distinct(row for probe in probes for row in _frozen_rows(probe))
+            rows = (row for probe, values in _read(probes) for row in _rows(probe.slots, values))
+        else:
+            rows = (row for probe in probes for row in _frozen_rows(probe))
+        away = outside(host, (slot for probe in probes for slot in probe.slots))
+        return _distinct(row for row in rows if row.source not in away)
 
 
 def _pulse(host: Host) -> bytes:
     """What changes all the time wherever a kernel runs, also below a root such as a container's view of its host."""
+    file = KeptFile(host.path("/proc/stat"))
     try:
-        return host.path("/proc/stat").read_bytes()
+        return file.read()
     except OSError:
         return b""
+    finally:
+        file.close()
 
 
 def survey(settings: Settings, *, clock: Clock | None = None, memory: Memory | None = None) -> Survey:
@@ -144,7 +152,9 @@ def survey(settings: Settings, *, clock: Clock | None = None, memory: Memory | N
     host = host_of(settings.agent)
     with _probes(settings, host, clock or SystemClock()) as probes:
         _read(probes)
-        collected = Counter[str](slot.subsystem for probe in probes for slot in probe.slots)
+        slots = [slot for probe in probes for slot in probe.slots]
+        away = outside(host, slots)
+        collected = Counter[str](slot.subsystem for slot in slots if slot.source not in away)
         return Survey(
             host=settings.host,
             root=str(host.root),
@@ -153,7 +163,7 @@ def survey(settings: Settings, *, clock: Clock | None = None, memory: Memory | N
             findings=(
                 *_lost(host, memory),
                 # two collectors of the same hardware say the same of it
-                *dict.fromkeys(finding for probe in probes for finding in _findings(probe)),
+                *dict.fromkeys(finding for probe in probes for finding in _findings(probe, away)),
             ),
             inventory=take_inventory() if host.live else None,
         )
@@ -228,11 +238,15 @@ def _lost(host: Host, memory: Memory | None) -> Iterator[Finding]:
         )
 
 
-def _findings(probe: _Probe) -> list[Finding]:
+def _findings(probe: _Probe, away: frozenset[str]) -> list[Finding]:
     condition = probe.condition
     if condition.state == "failed":
         return [Finding(probe.subsystem, f"collector {probe.name}", f"failed: {condition.error}", "")]
-    listed = [Finding(probe.subsystem, *absent) for absent in probe.absent()]
-    if condition.state == "absent" and not listed:
+    gaps = [
+        *probe.absent(),
+        *silent(probe.reader.collector, probe.slots, probe.raw()),
+        *left_out(probe.name, probe.slots, away),
+    ]
+    if condition.state == "absent" and not gaps:
         return [Finding(probe.subsystem, condition.error, condition.reason, condition.remedy)]
-    return listed
+    return [Finding(probe.subsystem, *gap) for gap in gaps]

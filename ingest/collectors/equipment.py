@@ -16,7 +16,19 @@ from hostsight.channel import WHOLE_HOST
 from hostsight.errors import NoDataError, StorageError
 from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
 from ingest.collectors.sysclass import natural
-from ingest.equipment import SUBSYSTEM_OF, Device, Kind, Memory, Remembered, missing, present, update
+from ingest.equipment import (
+    SUBSYSTEM_OF,
+    Device,
+    Kind,
+    Memory,
+    Remembered,
+    missing,
+    offline_cpus,
+    present,
+    ranges,
+    spans,
+    update,
+)
 
 PRESENT = Metric(
     "device_present", "1", "state", "1 while a device that was seen before is there, 0 when it is missing"
@@ -84,7 +96,14 @@ class EquipmentCollector:
         return True
 
     def absent(self) -> Sequence[tuple[str, str, str]]:
-        return ()
+        """CPUs that are switched off, whatever was remembered of them."""
+        runs = spans(offline_cpus(self._host)) if self._host else []
+        if not runs:
+            return ()
+        parts = [f"{{{first}..{last}}}" if first < last else f"{first}" for first, last in runs]
+        cpus = parts[0] if len(parts) == 1 else f"{{{','.join(parts)}}}"
+        remedy = f"echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpus}/online"
+        return [(f"CPU {ranges(runs)}", "offline", remedy)]
 
     def close(self) -> None: ...
 

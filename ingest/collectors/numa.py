@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from hostsight.channel import Subsystem
-from ingest.collector import Host, Metric, Origin, Tier
+from ingest.collector import Host, Metric, Origin, Slot, Tier
 from ingest.collectors.tables import FOLDED, Field, Source, TableCollector
 from ingest.collectors.topology import nodes
 from ingest.collectors.wordtable import FLAT, OF_NODE
+from ingest.equipment import offline_nodes, ranges, spans
 
 _KIB = 1024.0
 
@@ -63,6 +64,13 @@ class NumaCollector(TableCollector):
     )
     tier: ClassVar[Tier] = Tier.MEDIUM
     metrics: ClassVar[tuple[Metric, ...]] = tuple(field.metric for field in (*_MEMINFO, *_NUMASTAT))
+
+    def open(self, host: Host) -> Sequence[Slot]:
+        slots = super().open(host)
+        gone = ranges(spans(offline_nodes(host)))
+        if gone:
+            self._absent.append((f"NUMA node {gone}", "offline", ""))
+        return slots
 
     def sources(self, host: Host) -> Sequence[Source]:
         found = []

@@ -50,6 +50,7 @@ class PerfCollector(CpuEventsCollector):
         0.001,
         "hardware counters, and CAP_PERFMON or kernel.perf_event_paranoid of at most 0",
     )
+    settles_later: ClassVar[bool] = True
     columns: ClassVar[tuple[CpuMetric, ...]] = _COLUMNS
     metrics: ClassVar[tuple[Metric, ...]] = tuple(column.metric for column in _COLUMNS)
     what: ClassVar[str] = "hardware events"

@@ -60,6 +60,7 @@ class PerfMemoryCollector:
     )
     tier: ClassVar[Tier] = Tier.MEDIUM
     background: ClassVar[bool] = True
+    settles_later: ClassVar[bool] = True
     metrics: ClassVar[tuple[Metric, ...]] = tuple(_METRICS.values())
 
     def __init__(self, calls: PerfCalls | None = None) -> None:

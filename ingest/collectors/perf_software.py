@@ -41,6 +41,7 @@ class PerfSoftwareCollector(CpuEventsCollector):
     origin: ClassVar[Origin] = Origin(
         "perf_event_open, software events", 0.001, "CAP_PERFMON or kernel.perf_event_paranoid of at most 0"
     )
+    settles_later: ClassVar[bool] = True
     columns: ClassVar[tuple[CpuMetric, ...]] = tuple(_EVENTS.values())
     metrics: ClassVar[tuple[Metric, ...]] = tuple(column.metric for column in _EVENTS.values())
     what: ClassVar[str] = "software events"

@@ -1,0 +1,55 @@
+"""What a look at a host finds missing among the channels that its collectors list."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from ingest.collector import Collector, Host, Slot
+from ingest.collectors.smallfiles import listed
+
+Gap = tuple[str, str, str]
+"""What, reason, remedy: as `Collector.absent` says it."""
+
+_NAMED = 8
+"""So many metrics of one collector are named; of more, only how many there are."""
+
+
+def outside(host: Host, slots: Iterable[Slot]) -> frozenset[str]:
+    """Sources that a link leads out of a captured tree: they say nothing of the host that it was taken from."""
+    if host.live:
+        return frozenset()
+    root = host.root.resolve()
+    return frozenset(source for source in {slot.source for slot in slots} if _leaves(root, source))
+
+
+def _leaves(root: Path, source: str) -> bool:
+    """`source` is a path, perhaps with `*` in it, and what is taken from it: `/proc/stat ctxt`."""
+    path = source.partition(" ")[0].strip("/,")
+    places = root.glob(path) if "*" in path else [root / path]
+    return any(not Path(os.path.realpath(place)).is_relative_to(root) for place in places)
+
+
+def left_out(name: str, slots: Sequence[Slot], sources: frozenset[str]) -> Iterator[Gap]:
+    """The channels of the collector `name` that come from `sources`, which lead out of the tree."""
+    found = sorted({slot.source.partition(" ")[0] for slot in slots if slot.source in sources})
+    if found:
+        yield listed(name, found), "a link leads out of the tree", ""
+
+
+def silent(collector: Collector, slots: Sequence[Slot], raw: Sequence[float]) -> list[Gap]:
+    """Channels that are listed and have no value: what their files say is no number.
+
+    A collector with `settles_later` says that its first reading may lack values, an event only comes when it happens.
+    """
+    if getattr(collector, "settles_later", False):
+        return []
+    devices: dict[str, list[str]] = {}
+    for slot, value in zip(slots, raw, strict=False):
+        if not math.isfinite(value) and slot.metric.kind != "event":
+            devices.setdefault(slot.metric.name, []).append(slot.device)
+    if len(devices) > _NAMED:
+        return [(f"{len(devices)} metrics of {collector.name}, such as {next(iter(devices))}", "N/A", "")]
+    return [(listed(metric, those), "N/A", "") for metric, those in devices.items()]

@@ -1,0 +1,130 @@
+"""What `doctor` finds missing, and what a captured tree must not say of another host."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hostsight.settings import AgentSettings, Settings
+from ingest.survey import Finding, sample_once, survey
+from tests.unit.collectors.trees import write
+
+STAT = "cpu  300 0 60 900 0 0 0 0 0 0\ncpu0 300 0 60 900 0 0 0 0 0 0\n"
+
+
+def settings(root: Path) -> Settings:
+    return Settings(agent=AgentSettings(root=str(root)))
+
+
+def found(root: Path) -> set[Finding]:
+    return {*survey(settings(root)).findings}
+
+
+def values(root: Path) -> dict[str, float]:
+    return {f"{row.device} {row.metric}": row.value for row in sample_once(settings(root), interval=0.0)}
+
+
+def test_a_link_out_of_the_tree_says_nothing_of_the_host(tmp_path: Path) -> None:
+    write(tmp_path / "other", {"stat": STAT, "hwmon0/name": "k10temp\n", "hwmon0/temp1_input": "66000\n"})
+    root = write(
+        tmp_path / "tree", {"proc/meminfo": "MemTotal: 16 kB\n", "sys/class/hwmon/hwmon1/name": "x\n"}
+    )
+    (root / "proc/stat").symlink_to("../../other/stat")
+    (root / "proc/loadavg").symlink_to("/proc/loadavg")
+    (root / "sys/class/hwmon/hwmon0").symlink_to("../../../../other/hwmon0")
+    (root / "sys/kernel/mm").mkdir(parents=True)
+    assert values(root) == {"host total_bytes": 16_384}
+    told = found(root)
+    assert Finding("cpu", "cpu of /proc/stat", "a link leads out of the tree", "") in told
+    assert Finding("cpu", "load of /proc/loadavg", "a link leads out of the tree", "") in told
+    assert survey(settings(root)).channels["cpu"] == 0
+
+
+def test_a_policy_out_of_the_tree_is_left_out_as_well(tmp_path: Path) -> None:
+    write(tmp_path / "other", {"policy0/affected_cpus": "0\n", "policy0/scaling_cur_freq": "2000000\n"})
+    root = write(tmp_path / "tree", {"sys/devices/system/cpu/cpufreq/boost": "1\n"})
+    (root / "sys/devices/system/cpu/cpufreq/policy0").symlink_to(tmp_path / "other/policy0")
+    assert values(root) == {}
+
+
+def test_a_link_inside_the_tree_is_followed(tmp_path: Path) -> None:
+    root = write(tmp_path, {"proc/self/stat": STAT})
+    (root / "proc/stat").symlink_to("self/stat")
+    assert values(root)["host idle_percent"] == 9.0
+
+
+def test_a_tree_named_by_a_link_is_no_link_out_of_it(tmp_path: Path) -> None:
+    write(tmp_path / "tree", {"proc/stat": STAT})
+    (tmp_path / "name").symlink_to("tree")
+    assert values(tmp_path / "name")["host idle_percent"] == 9.0
+
+
+def test_channels_without_a_number_are_told(tmp_path: Path) -> None:
+    policy = "sys/devices/system/cpu/cpufreq/policy"
+    root = write(
+        tmp_path,
+        {
+            "proc/meminfo": "MemTotal: 16 kB\nMemFree: N/A kB\n",
+            f"{policy}0/affected_cpus": "0\n",
+            f"{policy}0/cpuinfo_avg_freq": "2000000\n",
+            f"{policy}1/affected_cpus": "1\n",
+            f"{policy}1/cpuinfo_avg_freq": "",
+        },
+    )
+    told = found(root)
+    assert Finding("memory", "free_bytes of host", "N/A", "") in told
+    assert Finding("cpu", "frequency_hertz of cpu1", "N/A", "") in told
+    assert not any("total_bytes" in one.what for one in told)
+
+
+def test_many_metrics_without_a_number_are_told_in_one_line(tmp_path: Path) -> None:
+    names = ("MemTotal", "MemFree", "Buffers", "Cached", "Dirty", "Mapped", "Shmem", "Mlocked", "SwapTotal")
+    root = write(tmp_path, {"proc/meminfo": "".join(f"{name}: ? kB\n" for name in names)})
+    assert Finding("memory", "9 metrics of memory, such as total_bytes", "N/A", "") in found(root)
+
+
+def test_cpus_that_are_switched_off_are_told(tmp_path: Path) -> None:
+    root = write(
+        tmp_path,
+        {"sys/devices/system/cpu/online": "4-20\n", "sys/devices/system/cpu/present": "0-21\n"},
+    )
+    remedy = "echo 1 | sudo tee /sys/devices/system/cpu/cpu{{0..3},21}/online"
+    assert Finding("cpu", "CPU 0-3, 21", "offline", remedy) in found(root)
+
+
+def test_a_single_cpu_that_is_switched_off(tmp_path: Path) -> None:
+    root = write(
+        tmp_path, {"sys/devices/system/cpu/online": "0-2\n", "sys/devices/system/cpu/present": "0-3\n"}
+    )
+    assert Finding(
+        "cpu", "CPU 3", "offline", "echo 1 | sudo tee /sys/devices/system/cpu/cpu3/online"
+    ) in found(root)
+
+
+def test_a_node_that_has_memory_and_is_not_there_is_told(tmp_path: Path) -> None:
+    node = "sys/devices/system/node"
+    root = write(
+        tmp_path,
+        {
+            f"{node}/has_memory": "0-1,5\n",
+            f"{node}/has_cpu": "1\n",
+            f"{node}/node1/numastat": "numa_hit 5\n",
+        },
+    )
+    assert Finding("memory", "NUMA node 0, 5", "offline", "") in found(root)
+
+
+def test_pipes_in_the_place_of_files_are_not_waited_for(tmp_path: Path) -> None:
+    card = "sys/devices/pci0000:00/0000:00:01.0"
+    places = (
+        "proc/stat", "proc/interrupts", "proc/meminfo", "proc/diskstats", "proc/1/stat",
+        "sys/devices/system/node/node0/cpulist", "sys/devices/system/cpu/online", "sys/block/sda/removable",
+        f"{card}/numa_node", f"{card}/class", "sys/devices/system/edac/mc/mc0/dimm0/size", "dev/cpu/0/msr", "dev/nvme0",
+    )  # fmt: skip
+    root = write(tmp_path, {"sys/class/nvme/nvme0/state": "live\n", "sys/block/sda/device/model": "x\n"})
+    for place in places:
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(root / place)
+    told = survey(settings(root))
+    assert [name for name, state in told.collectors.items() if state.state == "failed"] == []
+    assert values(root)["nvme0 nvme_live"] == 1
