@@ -179,8 +179,14 @@ def _write(
         "write_ratio_to_ceiling": mine.rate / ceiling.rate,
         "write_cpu_us_per_value": 1e6 * mine.cpu_seconds / mine.values,
         **_beside("write", mine, peer),
-        "write_rss_growth_bytes": max(memory) - memory[min(WARM_REQUESTS, len(memory) - 1)],
+        "write_rss_growth_bytes": growth(memory),
     }
+
+
+def growth(memory: Sequence[int]) -> int:
+    """Of the last third over the one before, each by its median: requests of different sizes move it to and fro."""
+    third = len(memory) // 3
+    return round(median(memory[-third:]) - median(memory[third : 2 * third])) if third else 0
 
 
 def _step(drain: Drain, recorder: _Recorder) -> int:

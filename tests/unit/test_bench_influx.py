@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench.influx import BUDGETS, Tally, budgets, fill_spool, timed
+from bench.influx import BUDGETS, Tally, budgets, fill_spool, growth, timed
 from bench.influx_server import binary, own_server
 from bench.server import server_channels
 from hostsight.errors import UnavailableError, UsageError
@@ -54,3 +54,9 @@ def test_without_a_server_the_remedy_is_said(monkeypatch: pytest.MonkeyPatch, da
         own_server(InfluxSettings()),
     ):
         pass
+
+
+def test_growth_is_told_from_the_to_and_fro_of_requests() -> None:
+    assert growth([50, 90, 100, 110, 90, 100, 100, 110, 90]) == 0
+    assert growth([50, 60, 70, 80, 90, 100]) == 20
+    assert growth([50]) == 0
