@@ -6,7 +6,7 @@ import sqlite3
 import threading
 
 from hostsight.clock import SECOND_NS, Clock
-from hostsight.errors import HostsightError, RefusedError
+from hostsight.errors import HostsightError, RefusedError, StoreUnavailableError
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
 from jobs.alerts import Alert, Receiver, mark, oldest_waiting, queue_resolved, severity_before, standing
@@ -109,5 +109,7 @@ class AlertJob:
         wait = min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2**self._failures)
         self._wait_until_ns = self._clock.monotonic_ns() + round(wait * SECOND_NS)
         if not self._failures:
-            tell(error)
+            away = isinstance(error, StoreUnavailableError)
+            words = f"alerts wait for the {self._receiver}: {error}; they are sent once it answers"
+            tell(StoreUnavailableError(words) if away else error)
         self._failures += 1

@@ -47,6 +47,7 @@ def alert_problems(alerts: Sequence[AlertStatus]) -> Iterator[str]:
     """Sentences for `status`: what, where, remedy."""
     for one in alerts:
         if one.waiting and one.error:
-            yield f"{one.waiting} alerts wait for the {one.receiver}: {one.error}; they are sent once it answers"
+            wait = "alert waits" if one.waiting == 1 else "alerts wait"
+            yield f"{one.waiting:,} {wait} for the {one.receiver}: {one.error}; what waits is sent once it answers"
         elif one.refused:
-            yield f"the {one.receiver} refused {one.refused} alerts for good: {one.error}; correct [alerts] {one.receiver}"
+            yield f"the {one.receiver} refused for good what it was told {one.refused:,} times: {one.error}; correct [alerts] {one.receiver}"

@@ -117,8 +117,13 @@ def post(settings: AlertSettings, url: str, body: bytes, headers: Mapping[str, s
         with error:
             _raise(url, error)
     except (OSError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", None) or error
-        raise StoreUnavailableError(f"{shown(url)} cannot be reached: {reason}") from error
+        raise StoreUnavailableError(f"{shown(url)} cannot be reached: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """`Connection refused` of what urllib has wrapped."""
+    cause = getattr(error, "reason", None) or error
+    return str(getattr(cause, "strerror", None) or cause)
 
 
 def _raise(url: str, error: urllib.error.HTTPError) -> None:

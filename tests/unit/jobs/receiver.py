@@ -13,12 +13,16 @@ from typing import Any
 
 @dataclass
 class Receiver:
-    """told: (path, headers, decoded body) of each request that was answered with 2xx; asked: how many came in all."""
+    """told: (path, headers, decoded body) of each request that was answered with 2xx; asked: how many came in all.
+
+    hangs: it answers nothing until the end of the test.
+    """
 
     url: str = ""
     status: int = 200
     words: str = ""
     asked: int = 0
+    hangs: bool = False
     told: list[tuple[str, dict[str, str], Any]] = field(default_factory=list)
 
     @property
@@ -30,10 +34,15 @@ class Receiver:
 def receiving() -> Iterator[Receiver]:
     receiver = Receiver()
 
+    over = threading.Event()
+
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             receiver.asked += 1
+            if receiver.hangs:
+                over.wait()
+                return
             if receiver.status < 300:
                 receiver.told.append((self.path, dict(self.headers), json.loads(body)))
             self.send_response(receiver.status)
@@ -54,6 +63,7 @@ def receiving() -> Iterator[Receiver]:
     try:
         yield receiver
     finally:
+        over.set()
         server.shutdown()
         thread.join()
         server.server_close()

@@ -207,6 +207,55 @@ def test_the_waits_between_tries_double(
     assert tries == [0, 1, 3, 7, 15]
 
 
+def test_after_an_hour_without_a_receiver_all_arrives_in_order_within_five_minutes(
+    receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job, clock: FakeClock
+) -> None:
+    receiver.status = 500
+    sender = job(webhook)
+    for severity in ("warning", "critical"):
+        tell(webhook, 1, severity=severity)
+    for _ in range(3600):
+        sender.run()
+        clock.advance(1)
+    assert receiver.asked == 9 + 11, "after 0, 1, 3, 7 ... 255 seconds, then every five minutes"
+    tell(webhook, 9, severity="critical", closed=True, judged=OVER)
+    receiver.status = 200
+    clock.advance(300)
+    assert sender.run() == 3
+    assert [(body["status"], body["severity"]) for body in receiver.bodies] == [
+        ("firing", "warning"),
+        ("firing", "critical"),
+        ("resolved", "critical"),
+    ]
+
+
+def test_a_receiver_that_hangs_is_given_up_and_tried_again(
+    receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job, state: sqlite3.Connection
+) -> None:
+    receiver.hangs = True
+    hurried = msgspec.structs.replace(webhook, timeout=Duration(0.05))
+    tell(hurried, 1)
+    assert job(hurried).run() == 0
+    (problem,) = alert_problems(read_alerts(state, hurried))
+    assert problem.startswith("1 alert waits for the webhook: http://127.0.0.1")
+    assert "cannot be reached: timed out; " in problem
+    receiver.hangs = False
+    assert job(webhook).run() == 1
+
+
+def test_an_outage_is_told_once_with_who_is_away(
+    webhook: AlertSettings, tell: Tell, job: Job, clock: FakeClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nowhere = msgspec.structs.replace(webhook, webhook="http://127.0.0.1:9/hook")
+    tell(nowhere, 1)
+    sender = job(nowhere)
+    sender.run()
+    clock.advance(1)
+    sender.run()
+    said = "hostsight serve: alerts wait for the webhook: http://127.0.0.1:9 cannot be reached: Connection refused; they are sent once it answers\n"
+    assert capsys.readouterr().err == said
+
+
 def test_what_is_refused_for_good_does_not_hold_up_the_rest(
     receiver: Receiver,
     webhook: AlertSettings,
