@@ -19,7 +19,7 @@ SKEW_SECONDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at: `subject` is one of server, version, clock, write, read."""
+    """One thing that was looked at: `subject` is one of server, version, clock, access (of both kinds), write, read."""
 
     subject: str
     ok: bool
@@ -70,12 +70,12 @@ def _access(client: InfluxClient, version: Version) -> list[Finding]:
     bucket = client.settings.bucket
     if version.major >= 2 and client.ask("GET", "/api/v2/setup").document().get("allowed") is True:
         sentence = f"the server at {client.settings.url} is new and has no user yet; make one with `influx setup`, or in its web page"
-        return [Finding("write", False, sentence)]
+        return [Finding("access", False, sentence)]
     probe = f"from(bucket: {flux_string(bucket)}) |> range(start: -1m) |> limit(n: 1)"
-    return [
-        _attempt("write", lambda: client.write(b"# hostsight asks whether it may write\n"), f"the token may write to bucket '{bucket}'"),
-        _attempt("read", lambda: client.rows(probe), f"the token may read bucket '{bucket}'"),
-    ]  # fmt: skip
+    write = _attempt("write", lambda: client.write(b"# hostsight asks whether it may write\n"), f"the token may write to bucket '{bucket}'")  # fmt: skip
+    read = _attempt("read", lambda: client.rows(probe), f"the token may read bucket '{bucket}'")
+    same = write.sentence == read.sentence
+    return [Finding("access", False, write.sentence)] if same else [write, read]
 
 
 def _attempt(subject: str, act: Callable[[], object], sentence: str) -> Finding:

@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,7 @@ from ingest.influx.answer import ERROR_COLUMNS
 
 _BITS = 1 << 16
 _REFUSED = {400, 413, 422}
+_NO_ORGANISATION = re.compile(r"organization name .* not found")
 _DIALECT = influxdb_client.Dialect(header=True, annotations=[], delimiter=",", comment_prefix="#")
 
 
@@ -255,6 +257,8 @@ def _reason(error: BaseException) -> str:
 def _of_answer(error: ApiException, settings: InfluxSettings, doing: str) -> HostsightError:
     status = int(error.status or 0)
     words = _words(error)
+    if _NO_ORGANISATION.search(words):  # 404 to a write, 400 to a query
+        return no_organisation(settings)
     if status in _REFUSED and doing == "write":
         return RefusedError(
             f"InfluxDB refused a batch: {words}; see spool/rejected", words=words, too_large=status == 413
@@ -271,14 +275,29 @@ def _unavailable(status: int, words: str, settings: InfluxSettings) -> str:
     if status == 500 and "no database" in words:  # 1.8 says so where 2.x answers 404
         status = 404
     if status == 401:
-        return (
-            f"{where} does not accept the token ({words}); set HOSTSIGHT_INFLUX_TOKEN or [influx] token_file"
-        )
+        return unauthorised(settings, words)
     if status == 403:
         return f"{where} denies this token what is needed ({words}); give it read and write rights on bucket '{settings.bucket}'"
     if status == 404:
         return f"{where} has no bucket '{settings.bucket}' of organisation '{settings.org}' for this token ({words}); run `hostsight store setup`"
     return f"{where} answers {status} ({words}); it is asked again"
+
+
+def unauthorised(settings: InfluxSettings, words: str) -> str:
+    """What is wrong with the token, and where one is set."""
+    where = f"InfluxDB at {settings.url}"
+    if read_token(settings):
+        return f"{where} does not accept the token ({words}); correct HOSTSIGHT_INFLUX_TOKEN, or the file that [influx] token_file names"
+    if settings.token_file:
+        return f"{where} wants a token, and the file '{settings.token_file}' that [influx] token_file names is empty; write one into it"
+    return f"{where} wants a token, and none is set; put one into HOSTSIGHT_INFLUX_TOKEN, or into a file that [influx] token_file names"
+
+
+def no_organisation(settings: InfluxSettings) -> StoreUnavailableError:
+    return StoreUnavailableError(
+        f"InfluxDB at {settings.url} has no organisation '{settings.org}' for this token; correct [influx] org",
+        status=404,
+    )
 
 
 def _words(error: ApiException) -> str:

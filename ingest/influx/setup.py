@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 
 from hostsight.errors import HostsightError, StoreUnavailableError
 from hostsight.timerange import format_duration
-from ingest.influx.client import Answer, InfluxClient
+from ingest.influx.client import Answer, InfluxClient, no_organisation, unauthorised
 from ingest.influx.version import identify
 
 DEFAULT_RETENTION_POLICY = "autogen"
@@ -59,10 +59,8 @@ def _map_v1(client: InfluxClient, org: str, bucket: str) -> str:
 def _organisation(client: InfluxClient) -> str:
     name = client.settings.org
     found = _get(client, f"/api/v2/orgs?{urlencode({'org': name})}").get("orgs", [])
-    if not found:
-        raise StoreUnavailableError(
-            f"InfluxDB at {client.settings.url} has no organisation '{name}' for this token; correct [influx] org"
-        )
+    if not found or not name:  # without a name it lists them all
+        raise no_organisation(client.settings)
     return str(found[0]["id"])
 
 
@@ -131,10 +129,7 @@ def _refusal(client: InfluxClient, answer: Answer) -> HostsightError:
             return StoreUnavailableError(
                 f"{where} is new and has no user yet; make one with `influx setup`, or in its web page, and run this again"
             )
-        return StoreUnavailableError(
-            f"{where} does not accept the token ({answer.words}); set HOSTSIGHT_INFLUX_TOKEN or [influx] token_file",
-            status=401,
-        )
+        return StoreUnavailableError(unauthorised(client.settings, answer.words), status=401)
     if answer.status == 403:
         return StoreUnavailableError(
             f"{where} lets this token make no bucket ({answer.words}); run it with a token of more rights, or make bucket '{client.settings.bucket}' by hand",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -72,14 +73,44 @@ def test_a_new_server_is_told_from_a_wrong_token(
 ) -> None:
     server = Server(tmp_path_factory.mktemp("new")).start()
     try:
-        assert "is new and has no user yet" in look(server.settings())["write"].sentence
+        assert "is new and has no user yet" in look(server.settings())["access"].sentence
         with pytest.raises(StoreUnavailableError, match="is new and has no user yet"):
             make(server.settings())
     finally:
         server.kill()
     wrong = v2.settings(token=Secret("wrong"))
-    assert "does not accept the token" in look(wrong)["write"].sentence
+    assert "does not accept the token" in look(wrong)["access"].sentence
     with pytest.raises(StoreUnavailableError, match="does not accept the token"):
+        make(wrong)
+
+
+def test_a_missing_token_is_told_once_and_where_one_is_set(v2: Server, tmp_path: Path) -> None:
+    missing = v2.settings(token=Secret(""))
+    found = look(missing)
+    assert list(found) == ["server", "version", "clock", "access"]
+    assert found["access"].sentence == (
+        f"InfluxDB at {v2.url} wants a token, and none is set; put one into HOSTSIGHT_INFLUX_TOKEN,"
+        " or into a file that [influx] token_file names"
+    )
+    with pytest.raises(StoreUnavailableError, match="wants a token, and none is set"):
+        make(missing)
+    empty = tmp_path / "token"
+    empty.write_text("\n")
+    sentence = look(v2.settings(token=Secret(""), token_file=str(empty)))["access"].sentence
+    assert f"'{empty}' that [influx] token_file names is empty" in sentence
+
+
+@pytest.mark.parametrize("org", ["another", ""])
+def test_a_wrong_organisation_is_told_once_with_its_own_remedy(v2: Server, org: str) -> None:
+    settings = fresh(v2)
+    make(settings)
+    wrong = v2.settings(settings.bucket, org=org)
+    found = look(wrong)
+    assert found["access"].sentence == (
+        f"InfluxDB at {v2.url} has no organisation '{org}' for this token; correct [influx] org"
+    )
+    assert not {"read", "write"} & found.keys()
+    with pytest.raises(StoreUnavailableError, match=r"correct \[influx\] org"):
         make(wrong)
 
 
