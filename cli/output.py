@@ -20,7 +20,7 @@ _UNLIMITED = 1_000_000
 _PROSE = 10
 """The least width of a column whose text may fold."""
 _GAP = 2
-_SEVERITIES = {"info": ("·", "cyan"), "warning": ("!", "yellow"), "critical": ("‼", "bold red")}
+_SEVERITIES = {"info": ("◆", "cyan"), "warning": ("▲", "yellow"), "critical": ("■", "bold red")}
 
 
 def safe(text: object) -> str:

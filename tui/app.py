@@ -26,6 +26,18 @@ P = ParamSpec("P")
 T = TypeVar("T")
 PULSE_SECONDS = 1.0
 DEFAULT_RANGES = {"overview": "5m"}
+KEY_NAMES = {
+    "enter": "Enter",
+    "escape": "Esc",
+    "space": "Space",
+    "tab": "Tab",
+    "shift+tab": "Shift+Tab",
+    "backspace": "Backspace",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "home": "Home",
+    "end": "End",
+}
 
 
 def _episodes() -> View:
@@ -44,7 +56,6 @@ class Console(App[None]):
     """Reads through `source` alone; draws nothing that it has to wait for."""
 
     TITLE = "hostsight"
-    CSS = "Screen { background: $background; }"
     MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {
         "overview": Overview,
         "episodes": _episodes,
@@ -132,6 +143,9 @@ class Console(App[None]):
     async def _to_base(self) -> None:
         while len(self.screen_stack) > 1:
             await self.pop_screen()
+
+    def get_key_display(self, binding: Binding) -> str:
+        return binding.key_display or KEY_NAMES.get(binding.key) or super().get_key_display(binding)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in {"pause", "follow"}:

@@ -19,8 +19,8 @@ from tui.spark import bar
 from tui.text import fit
 
 SHARE, BAR = 14, 8
-NARROW, WIDE = 16, 22
-"""Width of a value with a blank before it: `1.26k requests/s`, and the longest unit where there is room."""
+NARROW, WIDE = 17, 22
+"""Width of a value with a blank before it: `3.36k requests/s`, and the longest unit where there is room."""
 
 
 @dataclass(frozen=True, slots=True)

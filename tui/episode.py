@@ -14,7 +14,7 @@ from hostsight.timerange import TimeRange
 from tui.attribution import AttributionTree, Node
 from tui.glyphs import MUTED, severity
 from tui.quantity import ABSENT, duration, instant, probability
-from tui.source import Episode, EpisodeDetail, Pulse
+from tui.source import DetectorVote, Episode, EpisodeDetail, Pulse
 from tui.text import clean, fit
 from tui.timeline import Plot, Timeline
 from tui.trouble import trouble
@@ -29,15 +29,17 @@ class EpisodeView(View):
     EpisodeView #summary { height: auto; max-height: 3; padding: 0 2; }
     EpisodeView #facts { height: 1; padding: 0 2; margin-bottom: 1; color: $text-muted; }
     EpisodeView #timeline { height: 30%; min-height: 7; max-height: 14; margin-bottom: 1; }
-    EpisodeView #votes { height: auto; max-height: 6; padding: 0 2; }
-    EpisodeView.-short #votes { display: none; }
-    EpisodeView #facts, EpisodeView #votes { text-wrap: nowrap; text-overflow: ellipsis; }
+    EpisodeView #tally { height: 1; padding: 0 2; color: $text-muted; }
+    EpisodeView #votes { height: auto; max-height: 8; padding: 0 2; display: none; }
+    EpisodeView.-tall #votes { display: block; }
+    EpisodeView.-tall #tally, EpisodeView.-short #tally { display: none; }
+    EpisodeView #facts, EpisodeView #tally, EpisodeView #votes { text-wrap: nowrap; text-overflow: ellipsis; }
     """
     HELP = (
         "The course of the metric under the cursor, with the episode marked below it and the expected level dashed. "
         "Shares say how much of the episode each part explains; they sum to 100 %. Beyond an alarm level a detector votes."
     )
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (22, "-tall")]  # noqa: RUF012  # textual declares it without ClassVar
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (22, "-middle"), (34, "-tall")]  # noqa: RUF012  # textual declares it without ClassVar
     AUTO_FOCUS: ClassVar[str | None] = "AttributionTree"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,backspace", "back", "Back", key_display="Esc"),
@@ -61,6 +63,7 @@ class EpisodeView(View):
         yield Static(id="facts", markup=False)
         yield Timeline(id="timeline")
         yield AttributionTree(id="tree")
+        yield Static(id="tally", markup=False)
         yield Static(id="votes", markup=False)
 
     async def load(self, pulse: Pulse, span: TimeRange) -> None:
@@ -69,6 +72,7 @@ class EpisodeView(View):
         now = self.console.clock.wall_ns()
         self.query_one("#summary", Static).update(summary(detail.episode))
         self.query_one("#facts", Static).update(facts(detail.episode, now))
+        self.query_one("#tally", Static).update(tally(detail))
         self.query_one("#votes", Static).update(votes(detail))
         self.query_one(AttributionTree).show_attribution(detail.attribution)
         await self._plot()
@@ -137,11 +141,27 @@ def facts(episode: Episode, now_ns: int) -> str:
     return f"{clean(episode.host)} · {when} · {sure}"
 
 
+def _ranked(detail: EpisodeDetail) -> list[DetectorVote]:
+    """The detectors, the rarest tail first."""
+    return sorted(detail.detectors, key=lambda vote: vote.tail_probability)
+
+
+def _votes(vote: DetectorVote) -> bool:
+    return vote.tail_probability <= vote.threshold
+
+
+def tally(detail: EpisodeDetail) -> str:
+    """The votes where there is room for one line."""
+    voting = [clean(vote.name) for vote in _ranked(detail) if _votes(vote)]
+    of = f"{len(voting)} of {len(detail.detectors)} detectors vote"
+    return f"{of}: {', '.join(voting)}" if voting else of
+
+
 def votes(detail: EpisodeDetail) -> Content:
     """A line a detector, the rarest first, and the model they belong to."""
     lines = [Content.styled(f"Detectors of model {clean(detail.model)}", "bold")]
-    for vote in sorted(detail.detectors, key=lambda vote: vote.tail_probability):
-        beyond = vote.tail_probability <= vote.threshold
+    for vote in _ranked(detail):
+        beyond = _votes(vote)
         mark = ("▲ votes   ", "$text-warning") if beyond else ("  silent  ", MUTED)
         chance = fit(f"tail {probability(vote.tail_probability)}", 24)
         alarm = (f"alarm at {probability(vote.threshold)}", MUTED)

@@ -12,7 +12,8 @@ from tui.rowlist import RowList
 from tui.source import Episode
 from tui.text import fit
 
-SEVERITY, OPENED, LASTED, HOST, SUBSYSTEM, SCORE = 12, 14, 13, 14, 12, 6
+SEVERITY, OPENED, LASTED, WIDE_LASTED, SINCE = 12, 13, 12, 18, 16
+ID, HOST, SUBSYSTEM, SCORE = 7, 14, 12, 6
 WIDE = 95
 
 
@@ -26,25 +27,34 @@ class EpisodeList(RowList[Episode]):
         return row.id
 
     def heading(self, width: int) -> Content | None:
-        words = ("opened (UTC)", "lasted", "host", "subsystem", "score", "summary")
-        return Content("  " + fit("severity", SEVERITY) + _line(words, width - 2 - SEVERITY))
+        inside = width - 2
+        words = ("id", "opened (UTC)", "lasted", "host", "subsystem", "score", "summary")
+        return Content("  " + fit("severity", SEVERITY) + _line(words, inside - SEVERITY))
 
     def line(self, row: Episode, width: int) -> Content:
-        lasted = duration((row.end_ns - row.opened_ns) / SECOND_NS) + (" …" if row.open else "")
-        opened = instant(row.opened_ns, self.now_ns)
-        words = (opened, lasted, row.host, row.subsystem, f"{row.score:.3g}", row.said)
-        return Content.assemble(severity(row.severity).content(SEVERITY), _line(words, width - SEVERITY))
+        room = width - SEVERITY
+        lasted = duration((row.end_ns - row.opened_ns) / SECOND_NS, parts=2 if room >= WIDE else 1)
+        words = (
+            str(row.id),
+            instant(row.opened_ns, self.now_ns),
+            f"open {lasted}" if row.open else lasted,
+            row.host,
+            row.subsystem,
+            f"{row.score:.3g}",
+            row.said,
+        )
+        return Content.assemble(severity(row.severity).content(SEVERITY), _line(words, room))
 
 
-def _line(words: tuple[str, str, str, str, str, str], width: int) -> str:
+def _line(words: tuple[str, str, str, str, str, str, str], width: int) -> str:
     """One line of what follows the severity; narrow screens leave out what the summary says anyway."""
-    opened, lasted, host, subsystem, score, summary = words
-    left = fit(opened, OPENED) + fit(lasted, LASTED)
-    room = width - OPENED - LASTED
-    if width >= WIDE:
+    number, opened, lasted, host, subsystem, score, summary = words
+    if width < WIDE:
+        left = fit(opened, OPENED) + fit(lasted, LASTED)
+    else:
+        left = fit(number, ID) + fit(opened, OPENED + 1) + fit(lasted, WIDE_LASTED)
         left += fit(host, HOST) + fit(subsystem, SUBSYSTEM + 1) + fit(score, SCORE, right=True) + "  "
-        room -= HOST + SUBSYSTEM + 1 + SCORE + 2
-    return left + fit(summary, max(0, room))
+    return left + fit(summary, max(0, width - cell_len(left)))
 
 
 class OpenEpisodes(EpisodeList):
@@ -57,7 +67,7 @@ class OpenEpisodes(EpisodeList):
 
     def line(self, row: Episode, width: int) -> Content:
         since = duration((self.now_ns - row.opened_ns) / SECOND_NS)
-        left = Content.assemble(severity(row.severity).content(SEVERITY), fit(f"for {since}", LASTED + 2))
+        left = Content.assemble(severity(row.severity).content(SEVERITY), fit(f"for {since}", SINCE))
         host = fit(row.host, HOST if self.shows_host else 0)
         rest = width - left.cell_length - cell_len(host)
         return Content.assemble(left, (host, MUTED), fit(row.said, max(0, rest)))

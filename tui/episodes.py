@@ -14,7 +14,8 @@ from tui.episodelist import EpisodeList
 from tui.filter import matching
 from tui.glyphs import RANKS
 from tui.rowlist import Chosen
-from tui.source import Episode, Pulse
+from tui.source import Episode, HostStatus, Pulse
+from tui.text import clean
 from tui.view import View
 
 ORDERS: dict[str, Callable[[Episode], tuple[float | str, ...]]] = {
@@ -28,9 +29,18 @@ ORDERS: dict[str, Callable[[Episode], tuple[float | str, ...]]] = {
 FILTER_HINT = "words   host:gpu01   severity:critical   state:open   -info"
 
 
+class FilterInput(Input):
+    """The key line names the ways out of it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "To the list"),
+        Binding("escape", "screen.back", "Back", key_display="Esc"),
+    ]
+
+
 class Episodes(View):
     DEFAULT_CSS = """
-    Episodes #filter { display: none; margin: 0 1; }
+    Episodes #filter { display: none; margin: 0 1; height: 1; border: none; border-left: outer $accent; padding: 0; }
     Episodes #filter.shown { display: block; }
     Episodes #count { height: 1; padding: 0 2; color: $text-muted; }
     """
@@ -53,20 +63,20 @@ class Episodes(View):
     def __init__(self) -> None:
         super().__init__()
         self._all: Sequence[Episode] = ()
-        self._read = False
+        self._hosts: Sequence[HostStatus] | None = None
         self._order = next(iter(ORDERS))
 
     def crumbs(self) -> tuple[str, ...]:
         return ("hostsight", "Episodes")
 
     def body(self) -> ComposeResult:
-        yield Input(id="filter", placeholder=FILTER_HINT, compact=True)
+        yield FilterInput(id="filter", placeholder=FILTER_HINT)
         yield Static("Reading episodes ...", id="count", markup=False)
         yield EpisodeList(id="list")
 
     async def load(self, pulse: Pulse, span: TimeRange) -> None:
         self._all = await self.console.read(self.console.source.episodes, span)
-        self._read = True
+        self._hosts = pulse.hosts
         self._show()
 
     def _show(self) -> None:
@@ -74,13 +84,13 @@ class Episodes(View):
         listing = self.query_one(EpisodeList)
         listing.now_ns = self.console.clock.wall_ns()
         listing.show(rows)
-        if self._read:
-            self.query_one("#count", Static).update(self._count(len(rows)))
+        if self._hosts is not None:
+            self.query_one("#count", Static).update(self._count(len(rows), self._hosts))
 
-    def _count(self, shown: int) -> str:
+    def _count(self, shown: int, hosts: Sequence[HostStatus]) -> str:
         total = len(self._all)
         if not total:
-            return f"No episodes in {self.console.follow.text}; t chooses another time range"
+            return f"No episodes in {self.console.follow.text}; {_why_none(hosts)}"
         number = f"{total:,}" if shown == total else f"{shown:,} of {total:,}"
         return f"{number} episode{'s' if total != 1 else ''} in {self.console.follow.text}, {self._order}"
 
@@ -125,3 +135,14 @@ class Episodes(View):
 
     def on_row_list_chosen(self, message: Chosen[Episode]) -> None:
         self.console.show_episode(message.row.id)
+
+
+def _why_none(hosts: Sequence[HostStatus]) -> str:
+    """What an empty list means, or what to do about it."""
+    learning = [clean(host.host) for host in hosts if host.phase == "learning"]
+    if not hosts:
+        return "there is no telemetry yet: start `hostsight up`"
+    if not learning:
+        return "t chooses another time range"
+    who = f"{learning[0]} is" if len(learning) == 1 else f"{len(learning)} hosts are"
+    return f"{who} still learning what is normal"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from textwrap import wrap
 from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult
@@ -15,7 +16,7 @@ from textual.widgets import Static
 from tui.keyline import usable_bindings
 from tui.view import View
 
-KEYS = 22
+KEYS, WORDS = 16, 54
 _SYSTEM = {"screen.copy_text", "app.help_quit", "help_quit", "copy_text"}
 
 
@@ -42,30 +43,34 @@ class Help(ModalScreen[None]):
 
 
 def help_text(app: App[Any], screen: Screen[Any]) -> Content:
-    """What the view is for, and a line an action: the view's own first, and what the key line shows before the rest."""
+    """What the view is for, and its keys: its own, those of every view, then how to move and edit."""
     bindings = [binding for binding in usable_bindings(screen) if binding.action not in _SYSTEM]
-    bindings.sort(key=lambda binding: not binding.show)
     everywhere = {binding.action for _, binding in app._bindings}
-    here = [binding for binding in bindings if binding.action not in everywhere]
     shared = [binding for binding in bindings if binding.action in everywhere]
+    own = [binding for binding in bindings if binding.action not in everywhere]
+    sections = {
+        "Here": [binding for binding in own if binding.show],
+        "Everywhere": shared,
+        "Moving": [binding for binding in own if not binding.show],
+    }
     parts: list[Content] = []
     if isinstance(screen, View) and screen.HELP:
         parts += [Content(screen.HELP), Content("")]
-    parts += [Content.styled("Here", "bold"), *_lines(app, here), Content("")]
-    parts += [Content.styled("Everywhere", "bold"), *_lines(app, shared)]
-    return Content("\n").join(parts)
+    for title, found in sections.items():
+        if found:
+            parts += [Content.styled(title, "bold"), *_lines(app, found), Content("")]
+    return Content("\n").join(parts[:-1])
 
 
-def _lines(app: App[Any], bindings: Iterable[Binding]) -> list[Content]:
-    """Keys with the same action share a line."""
+def _lines(app: App[Any], bindings: Iterable[Binding]) -> Iterator[Content]:
+    """Keys with the same action share a line; long words go on below themselves."""
     keys: dict[str, list[str]] = {}
     words: dict[str, str] = {}
     for binding in bindings:
         keys.setdefault(binding.action, []).append(app.get_key_display(binding))
         words.setdefault(binding.action, binding.tooltip or binding.description)
-    return [
-        Content.assemble(
-            "  ", (" ".join(dict.fromkeys(keys[action])).ljust(KEYS), "bold $text-accent"), words[action]
-        )
-        for action in keys
-    ]
+    for action, names in keys.items():
+        first, *rest = wrap(words[action], WORDS)
+        name = " ".join(dict.fromkeys(names)).ljust(KEYS - 1) + " "
+        yield Content.assemble("  ", (name, "bold $text-accent"), first)
+        yield from (Content(" " * (KEYS + 2) + line) for line in rest)

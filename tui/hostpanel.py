@@ -24,7 +24,8 @@ from tui.source import Episode, Headline, HostStatus
 from tui.text import clean, fit
 
 NAME, VALUE, STATE = 13, 13, 11
-LABEL, WIDE_LABEL, WIDE = 11, 20, 110
+LABEL, WIDE_LABEL, WIDE = 12, 20, 110
+PEAK = 18
 BAR = 20
 WARM_UP = Mark("◌", "warm-up", LEARNING.style)
 WATCHING = Mark("●", "live", NORMAL.style)
@@ -42,7 +43,7 @@ class HostPanel(Widget, can_focus=True):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "Episodes of this host"),
+        Binding("enter", "open", "Its episodes"),
         Binding("up,k", "app.focus_previous", "Previous host", show=False),
         Binding("down,j", "app.focus_next", "Next host", show=False),
     ]
@@ -137,11 +138,12 @@ def _phase(status: HostStatus) -> list[Content | tuple[str, str]]:
 def strip(headline: Headline, span: TimeRange, mark: Mark, width: int, scale: int) -> list[Content]:
     """`scale` lines; the words stand on the base line of the picture."""
     height = max(1, scale - 1)
-    label = WIDE_LABEL if width >= WIDE else LABEL
-    room = max(0, width - NAME - VALUE - 1 - label - 2 - STATE)
+    label, peak = (WIDE_LABEL, PEAK) if width >= WIDE else (LABEL, 0)
+    room = max(0, width - NAME - VALUE - 1 - label - 2 - peak - STATE)
     values = spark.columns(headline.series, span, room)
     picture = spark.rows(values, height, spark.ceiling(values, headline.unit))
-    indent = " " * (width - room - STATE - 2)
+    indent = " " * (width - room - 2 - peak - STATE)
+    largest = max(filter(math.isfinite, values), default=math.nan)
     above = [Content.assemble(indent, (row, mark.style if mark in RAISED else CALM)) for row in picture[:-1]]
     words = Content.assemble(
         fit(headline.subsystem, NAME),
@@ -150,6 +152,7 @@ def strip(headline: Headline, span: TimeRange, mark: Mark, width: int, scale: in
         (fit(headline.label, label - 1) + " ", MUTED),
         (picture[-1], mark.style if mark in RAISED else CALM),
         "  ",
+        (fit(f"peak {quantity(largest, headline.unit)}", peak), MUTED),
         mark.content(STATE),
     )
     blank = [Content("")] if scale > 1 else []

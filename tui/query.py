@@ -23,8 +23,10 @@ from tui.text import clean
 from tui.trouble import trouble
 from tui.view import View
 
-EXAMPLE = """-- ctrl+j runs, F2 shows the schema, ctrl+r earlier queries
-SELECT opened, severity, host, summary FROM episodes ORDER BY opened DESC
+EXAMPLE = """-- every channel in the newest window
+SELECT host, subsystem, device, metric, mean, unit
+FROM features JOIN channels USING (channel_id)
+WHERE window_end = (SELECT max(window_end) FROM features) ORDER BY ALL
 """
 
 
@@ -74,7 +76,11 @@ class QueryView(View):
             yield SchemaList(id="schema")
             with Vertical():
                 yield TextArea(EXAMPLE, id="editor", soft_wrap=True, show_line_numbers=False)
-                yield Static("No query has run yet", id="state", markup=False)
+                yield Static(
+                    "^j runs the query; F2 lists views and columns, ^r earlier queries",
+                    id="state",
+                    markup=False,
+                )
                 yield Vertical(id="results")
 
     def on_mount(self) -> None:
@@ -100,7 +106,7 @@ class QueryView(View):
     def action_run(self) -> None:
         text = self.query_one(TextArea).text.strip()
         if self._query is not None:
-            self._say(WARNING, "A query is running; ctrl+c stops it")
+            self._say(WARNING, "A query is running; ^c stops it")
         elif text:
             self.console.history.add(text)
             self.run_worker(self._run(text), group="query")
@@ -136,7 +142,7 @@ class QueryView(View):
     def _show_running(self) -> None:
         if self._query is not None:
             seconds = (self.console.clock.monotonic_ns() - self._started_ns) / SECOND_NS
-            self._say(NORMAL, f"Running for {seconds:.1f} s; ctrl+c or Esc stops it")
+            self._say(NORMAL, f"Running for {seconds:.1f} s; ^c or Esc stops it")
 
     def _say(self, mark: Mark, text: str) -> None:
         if self.gone:

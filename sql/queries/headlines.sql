@@ -6,6 +6,7 @@
 -- grain    one row a subsystem and step that has a window ending in it
 --
 -- Devices are added up; those that are made of others (bonds, bridges, VLANs, tunnels, md, device mapper) would count twice.
+-- A percentage is of a whole: what two clocks make of it above 100 is not shown.
 WITH headlines (place, subsystem, metric, label, unit) AS (
   VALUES
     (1, 'cpu', 'busy_percent', 'busy', '%'),
@@ -37,7 +38,7 @@ totals AS (
 SELECT
   place, subsystem, label, unit,
   (epoch_ns(window_end) - 1 - $start_ns) // $step_ns AS step,
-  avg(total) AS value
+  if(unit = '%', least(avg(total), 100), avg(total)) AS value
 FROM totals
 GROUP BY place, subsystem, label, unit, step
 ORDER BY place, step

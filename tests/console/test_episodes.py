@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from tests.console.fake import EPISODE, FakeSource, many
+import pytest
+from msgspec.structs import replace
+
+from tests.console.fake import EPISODE, HOST, FakeSource, many
 from tests.console.screen import LARGE, SMALL, console, shown, until
 from tui.episode import EpisodeView
 from tui.episodelist import EpisodeList
 from tui.overview import Overview
+from tui.source import HostStatus
 
 
 async def test_ten_thousand_episodes_scroll_to_the_last() -> None:
@@ -91,3 +95,48 @@ async def test_a_click_opens_the_row() -> None:
         await pilot.click(EpisodeList, offset=(5, 1))
         await shown(pilot, "Episodes › Episode 7")
         assert isinstance(app.screen, EpisodeView)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "words"),
+    [
+        ((), "there is no telemetry yet: start `hostsight up`"),
+        ((HOST,), "t chooses another time range"),
+        ((HOST, replace(HOST, host="a[b]", phase="learning")), "a[b] is still learning what is normal"),
+        ((replace(HOST, phase="learning"),) * 3, "3 hosts are still learning what is normal"),
+    ],
+)
+async def test_an_empty_list_says_what_that_means(hosts: tuple[HostStatus, ...], words: str) -> None:
+    app = console(FakeSource(rows=(), hosts=hosts))
+    async with app.run_test(size=SMALL) as pilot:
+        await pilot.press("2")
+        await shown(pilot, f"No episodes in 24h; {words}")
+
+
+async def test_the_key_line_names_the_ways_out_of_the_filter() -> None:
+    app = console()
+    async with app.run_test(size=SMALL) as pilot:
+        await pilot.press("2")
+        await shown(pilot, "1 episode")
+        await pilot.press("slash")
+        screen = await shown(pilot, "Enter To the list  Esc Back")
+        assert screen.splitlines()[1].startswith(" ▌words   host:gpu01")
+
+
+@pytest.mark.parametrize(
+    ("size", "row"),
+    [
+        (SMALL, "› ■ critical  07:58:30     open 1 min  cpu: busy is 97 %, usually 4 %"),
+        (
+            LARGE,
+            "› ■ critical  7      07:58:30      open 1 min 29 s   gpu01         cpu             9.5  cpu: busy",
+        ),
+    ],
+)
+async def test_a_row_says_whether_the_episode_is_open_and_wide_ones_its_number(
+    size: tuple[int, int], row: str
+) -> None:
+    app = console()
+    async with app.run_test(size=size) as pilot:
+        await pilot.press("2")
+        await shown(pilot, row)

@@ -67,7 +67,7 @@ async def test_every_view_shows_it_literally(word: str) -> None:
         await pilot.press("2")
         assert_harmless(await shown(pilot, "1 episode in 24h"))
         await pilot.press("enter")
-        assert_harmless(await shown(pilot, "explained by", "Detectors of model"))
+        assert_harmless(await shown(pilot, "explained by", "detectors vote"))
         await pilot.press("f1")
         assert_harmless(await shown(pilot, "Help"))
         await pilot.press("escape", "3")

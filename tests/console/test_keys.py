@@ -24,9 +24,9 @@ async def test_help_lists_what_the_binding_registry_holds(key: str) -> None:
         await shown(pilot, "1 episode")
         words = help_text(app, app.screen).plain
         for line in (
-            "/                     Filter by words",
-            "s                     Sort",
-            "f                     Pause",
+            "/               Filter by words",
+            "s               Sort: newest, severest, highest score, longest, host,\n                  subsystem",
+            "f               Pause",
         ):
             assert line in words
         await pilot.press(key)
@@ -43,6 +43,14 @@ async def test_every_binding_has_words() -> None:
             await pilot.pause()
             for active in app.screen.active_bindings.values():
                 assert active.binding.description or active.binding.system, active.binding
+
+
+async def test_a_dialog_leaves_what_is_below_it_in_sight() -> None:
+    app = console()
+    async with app.run_test(size=SMALL) as pilot:
+        await shown(pilot, "interconnect")
+        await pilot.press("t")
+        await shown(pilot, "Time range", "gpu01  ● live", "Open episodes  1")
 
 
 async def test_help_is_not_opened_twice() -> None:
@@ -84,7 +92,7 @@ async def test_the_palette_leads_to_every_view() -> None:
 async def test_a_click_on_the_key_line_does_what_the_key_does() -> None:
     app = console()
     async with app.run_test(size=SMALL) as pilot:
-        screen = await shown(pilot, "⏎ Open  1 Overview  2 Episodes")
+        screen = await shown(pilot, "Enter Open  1 Overview  2 Episodes")
         column = screen.splitlines()[-1].index("2 Episodes")
         await pilot.click(offset=(column + 1, 23))
         await until(pilot, lambda: isinstance(app.screen, Episodes))

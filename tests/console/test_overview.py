@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from hostsight.clock import SECOND_NS
 from hostsight.errors import StorageError
-from tests.console.fake import EPISODE, HOST, NOW, FakeSource
+from hostsight.timerange import TimeRange
+from tests.console.fake import EPISODE, HOST, NOW, FakeSource, wave
 from tests.console.screen import LARGE, SMALL, console, shown, text, until
 from tui.episode import EpisodeView
 from tui.episodes import Episodes
@@ -34,6 +35,19 @@ async def test_a_strip_a_subsystem_with_value_picture_and_state(size: tuple[int,
         assert "█" in cpu
         assert "■ critical" in cpu  # the open episode is the CPU's
         assert max(map(len, screen.splitlines())) == size[0]
+
+
+@pytest.mark.parametrize(("size", "words"), [(SMALL, "from remote "), (LARGE, "peak 2k pages/s")])
+async def test_the_longest_label_fits_and_wide_strips_say_their_peak(
+    size: tuple[int, int], words: str
+) -> None:
+    span = TimeRange(NOW - 300 * SECOND_NS, NOW)
+    app = console(
+        FakeSource(lines=[Headline("interconnect", "from remote", "pages/s", wave(span, peak=2000))])
+    )
+    async with app.run_test(size=size) as pilot:
+        screen = await shown(pilot, words)
+        assert "peak" not in screen or size == LARGE
 
 
 async def test_the_warm_up_says_how_far_it_is_and_what_it_does() -> None:

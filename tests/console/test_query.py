@@ -140,7 +140,7 @@ async def test_nothing_runs_without_a_statement() -> None:
         write(app, " \n ")
         await pilot.press("ctrl+j")
         assert source.texts == []
-        assert "No query has run yet" in text(app)
+        assert "^j runs the query; F2 lists views and columns" in text(app)
 
 
 def test_columns_of_one_name_are_told_apart() -> None:

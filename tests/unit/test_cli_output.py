@@ -72,7 +72,7 @@ def test_where_nothing_fits_everything_folds_and_nothing_is_lost(
 
 
 @pytest.mark.parametrize(
-    ("word", "shown"), [("info", "· info"), ("warning", "! warning"), ("critical", "‼ critical")]
+    ("word", "shown"), [("info", "◆ info"), ("warning", "▲ warning"), ("critical", "■ critical")]
 )
 def test_severity_is_told_without_colour(word: str, shown: str) -> None:
     assert severity(word).plain == shown

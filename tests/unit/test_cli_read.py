@@ -79,7 +79,7 @@ def test_anomalies_as_a_table_tell_how_long_and_show_data_literally(
     folder: DataFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = out(["anomalies", "--since", ALL], capsys).splitlines()
-    assert lines[2].split()[:4] == ["2", "gpu01", "‼", "critical"]
+    assert lines[2].split()[:4] == ["2", "gpu01", "■", "critical"]
     assert r"5s, open" in lines[2]
     assert r"[b]cpu\x1b[2J" in lines[2]
     assert "1m40s" in lines[3]

@@ -101,7 +101,7 @@ def test_headlines_stand_for_their_subsystems_in_order(data: DataFolder) -> None
         channel("network", "eth0.100", "rx_bytes_per_s"): [1, 1],
         channel("network", "cni0", "rx_bytes_per_s"): [1, 1],
         channel("network", "flannel.1", "tx_bytes_per_s"): [1, 1],
-        BUSY: [40, 60],
+        BUSY: [40, 101.2],
         channel("cpu", "cpu0", "busy_percent"): [100, 100],
         channel("memory", "host", "used_percent"): [25, 25],
     }
@@ -111,7 +111,7 @@ def test_headlines_stand_for_their_subsystems_in_order(data: DataFolder) -> None
     assert [(line.subsystem, line.label, line.unit) for line in found] == [
         ("cpu", "busy", "%"), ("memory", "used", "%"), ("network", "traffic", "B/s"), ("storage", "throughput", "B/s"),
     ]  # fmt: skip
-    np.testing.assert_array_equal(found[0].values, [40, 60, np.nan])
+    np.testing.assert_array_equal(found[0].values, [40, 100, np.nan])
     np.testing.assert_array_equal(found[2].values, [3, 4, np.nan])
     np.testing.assert_array_equal(found[3].values, [110, 220, np.nan])
 
