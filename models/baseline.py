@@ -246,6 +246,11 @@ def fuse(scores: Floats, known: Sequence[Entry]) -> Floats:
     return np.asarray(np.exp(logarithms.mean(axis=1)))
 
 
+def most_windows(channels: int, layout: Layout, settings: DetectSettings) -> int:
+    """How many windows are fitted at most."""
+    return min(settings.train_windows, _CELLS // max(1, channels * len(layout.usual())))
+
+
 def fit_baseline(
     block: WindowBlock,
     channels: Mapping[int, Channel],
@@ -260,8 +265,7 @@ def fit_baseline(
     """
     gaps = gaps or Gaps.of(block)
     chosen = _modelled(block, channels)
-    cells = max(1, len(chosen) * len(block.layout.usual()))
-    block = _thinned(block, min(settings.train_windows, _CELLS // cells))
+    block = _thinned(block, most_windows(len(chosen), block.layout, settings))
     if len(block.ends) < FEWEST_WINDOWS or not chosen:
         raise ModelError(
             f"{len(block.ends)} windows of {len(chosen)} channels are too few to learn from; let the agent collect for at least {FEWEST_WINDOWS} windows"

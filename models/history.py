@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.frames import align, concatenate, select_rows
-from models.layout import DAY_NS, Layout
+from models.layout import DAY_NS, DAYS, Layout
 from models.protocol import Floats, WindowBlock
 from sql.schemas import FEATURE_NAMES
 
 _MEAN, _STD, _MIN, _MAX, _SLOPE = (
     FEATURE_NAMES.index(name) for name in ("mean", "std", "min", "max", "slope")
 )
-_DAYS = 7
 _AT_ONCE = 2048
 """Windows put together at once, so that memory stays small."""
 
@@ -60,15 +59,15 @@ def widen(block: WindowBlock, layout: Layout, earlier: WindowBlock | None = None
 
     for index, (shorter, longer) in enumerate(pairwise(layout.scales)):
         length_ns = shorter * layout.window.length.ns
-        past = _Past(ends, known(index))
+        past = Past(ends, known(index))
         own.append(_longer(block.ends, past, length_ns, longer // shorter, float(layout.window.pane)))
     if layout.daily:
-        own.append(_daily(block.ends, _Past(ends, known(1)[:, :, _MEAN])))
+        own.append(daily(block.ends, Past(ends, known(1)[:, :, _MEAN])))
     return WindowBlock(block.ends, block.channels, np.concatenate(own, axis=2), layout)
 
 
 @dataclass(frozen=True, slots=True)
-class _Past:
+class Past:
     """Windows by their end, ascending."""
 
     ends: NDArray[np.int64]
@@ -83,7 +82,7 @@ class _Past:
 
 
 def _longer(
-    ends: NDArray[np.int64], past: _Past, length_ns: int, parts: int, pane_seconds: float
+    ends: NDArray[np.int64], past: Past, length_ns: int, parts: int, pane_seconds: float
 ) -> NDArray[np.float32]:
     """Windows of `parts` times `length_ns`, the length of those in `past`."""
     out = np.empty((len(ends), *past.values.shape[1:]), np.float32)
@@ -120,11 +119,11 @@ def combine(pieces: NDArray[np.float32], seconds: float, pane_seconds: float) ->
     return out
 
 
-def _daily(ends: NDArray[np.int64], past: _Past) -> NDArray[np.float32]:
+def daily(ends: NDArray[np.int64], past: Past) -> NDArray[np.float32]:
     """[windows, channels, 1]: the mean less its average at the same time of the last days; NaN on the first day."""
     means = past.at(ends)
     total, count = np.zeros(means.shape), np.zeros(means.shape)
-    for day in range(1, _DAYS + 1):
+    for day in range(1, DAYS + 1):
         earlier = past.at(ends - day * DAY_NS)
         there = np.isfinite(earlier)
         total += np.where(there, earlier, 0.0)

@@ -14,6 +14,8 @@ from hostsight.settings import Duration, WindowSettings
 from sql.schemas import FEATURE_NAMES
 
 DAY_NS = 86_400 * SECOND_NS
+DAYS = 7
+"""So many days before are what a window is compared with at the same time of."""
 SCALES = (1, 5, 15)
 """Windows that models look at, in lengths of the shortest; each is a multiple of the one before it."""
 
@@ -49,7 +51,7 @@ class Layout:
     def lead_ns(self) -> int:
         """How far back the features of a window reach, beyond that window itself."""
         longest = (self.scales[-1] - 1) * self.window.length.ns
-        return longest + 7 * DAY_NS if self.daily else longest
+        return longest + DAYS * DAY_NS if self.daily else longest
 
     def columns(self, name: str) -> NDArray[np.intp]:
         """The positions of a feature, one a scale."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,19 +13,22 @@ from hostsight.clock import SECOND_NS
 from hostsight.errors import HostsightError
 from hostsight.settings import DetectSettings, WindowSettings
 from hostsight.timerange import TimeRange
-from models.baseline import FEWEST_WINDOWS, Baseline, fit_baseline
-from models.frames import block_from_features, concatenate, select_rows
-from models.history import History
-from models.layout import layout_for
+from models.baseline import FEWEST_WINDOWS, Baseline, fit_baseline, most_windows
+from models.frames import block_from_features, concatenate, empty_block, select_rows
+from models.layout import Layout, layout_for
 from models.protocol import WindowBlock
 from models.report import RefitReport, with_drift
+from models.sampling import sampled
 from models.store import ModelStore
 from models.structure import Gaps
 
 FeatureReader = Callable[[TimeRange], pa.Table]
 """The FEATURES whose windows end in a time range (start < end <= stop), in any order."""
 
-_READ_NS = 600 * SECOND_NS
+_READ_NS = 3600 * SECOND_NS
+"""As much as a file of the lake holds."""
+_SPARE = 2
+"""So many times the windows that are fitted are read: of the channels that are known some may be gone."""
 _HELD_BACK = 0.1
 _KEPT_MODELS = 30
 """So many models of a host can be rolled back to."""
@@ -65,6 +68,11 @@ class Learner:
     window: WindowSettings
     seed: int = 0
 
+    def most_windows(self, layout: Layout) -> int:
+        """So many windows are worth reading."""
+        channels = sum(channel.subsystem != "agent" for channel in self.channels.values())
+        return min(self.detect.train_windows, _SPARE * most_windows(channels, layout, self.detect))
+
     def fit(self, block: WindowBlock, gaps: Gaps | None = None) -> Baseline:
         return fit_baseline(block, self.channels, self.detect, self.seed, gaps)
 
@@ -72,22 +80,28 @@ class Learner:
 def read_training(
     read: FeatureReader, span: TimeRange, quarantine: Sequence[TimeRange], learner: Learner
 ) -> Training:
-    """At most about `[detect] train_windows` windows of `span`, evenly spread, without those in `quarantine`.
+    """Windows of `span`, about as many as can be fitted, evenly spread, without those in `quarantine`.
 
-    Reads ten minutes at a time, so memory is bounded by what is kept.
+    Reads an hour at a time, so memory is bounded by what is kept.
     """
     stride_ns = learner.window.stride.ns
-    every = max(1, (span.end_ns - span.start_ns) // stride_ns // learner.detect.train_windows)
-    history = History(layout_for(learner.window, span.end_ns - span.start_ns))
-    blocks, left_out, gaps = [], 0, Gaps()
-    for start in range(span.start_ns, span.end_ns, _READ_NS):
-        part = TimeRange(start, min(start + _READ_NS, span.end_ns))
+    layout = layout_for(learner.window, span.end_ns - span.start_ns)
+    every = max(1, (span.end_ns - span.start_ns) // stride_ns // learner.most_windows(layout))
+    blocks, left_out, gaps, before = [], 0, Gaps(), empty_block()
+    for part in _hours(span):
         short = block_from_features(read(part))
         healthy, kept = ~_inside(short, quarantine), (short.ends // stride_ns) % every == 0
         gaps.note(select_rows(short, healthy))
         left_out += int((kept & ~healthy).sum())
-        blocks.append(select_rows(history.widen(short), kept & healthy))
+        known = concatenate([before, short])
+        blocks.append(sampled(known, layout, short.ends[kept & healthy]))
+        before = select_rows(known, known.ends > part.end_ns - layout.lead_ns)
     return Training(concatenate(blocks), span, left_out, gaps)
+
+
+def _hours(span: TimeRange) -> Iterator[TimeRange]:
+    for start in range(span.start_ns - span.start_ns % _READ_NS, span.end_ns, _READ_NS):
+        yield TimeRange(max(start, span.start_ns), min(start + _READ_NS, span.end_ns))
 
 
 def _inside(block: WindowBlock, spans: Sequence[TimeRange]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -58,7 +58,27 @@ def test_training_is_read_in_parts_and_equals_what_was_there(simulated: Simulate
     found = read_training(reader, ALL, [], learner(simulated))
     assert np.array_equal(found.block.ends, block.ends)
     assert np.array_equal(found.block.values[:, :, : len(FEATURE_NAMES)], block.values)
-    assert reader.longest <= 600
+    assert reader.longest <= 3600
+
+
+def test_no_more_windows_are_read_than_can_be_fitted(
+    simulated: SimulatedHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = len(simulated.channels) - 1
+    monkeypatch.setattr("models.baseline._CELLS", cells * 10 * 50)  # two scales of five features
+    found = read_training(Reader(simulated.windows(1800)), ALL, [], learner(simulated))
+    assert set(np.diff(found.block.ends).tolist()) == {20 * SECOND_NS}, "twice fifty of 2000 seconds"
+
+
+def test_long_windows_reach_back_beyond_what_is_read_at_once(
+    simulated: SimulatedHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    block = simulated.windows(1800)
+    whole = read_training(Reader(block), ALL, [], learner(simulated))
+    assert whole.block.layout.scales == (1, 5)
+    monkeypatch.setattr("models.refit._READ_NS", 60 * SECOND_NS)
+    parts = read_training(Reader(block), ALL, [], learner(simulated))
+    assert np.array_equal(parts.block.values, whole.block.values, equal_nan=True)
 
 
 def test_quarantined_windows_are_left_out_and_counted(simulated: SimulatedHost) -> None:
