@@ -14,7 +14,7 @@ from hostsight.clock import iso
 from hostsight.errors import HostsightError
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
-from ingest.heartbeat import Heartbeat, alive
+from ingest.heartbeat import CollectorBeat, Heartbeat, alive
 from jobs.alert_status import AlertStatus, alert_problems, read_alerts
 from jobs.drain_status import DrainStatus, drain_problems, read_drain
 from jobs.host_status import HostStatus, read_hosts
@@ -23,16 +23,6 @@ from jobs.problems import Facts, find_problems
 from jobs.processes import Processes, read_processes
 from jobs.store_status import StoreStatus, read_store
 from migrations import open_state
-
-
-class CollectorStatus(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
-    tier: str
-    state: str
-    reason: str
-    error: str
-    channels: int
-    read_us: float
 
 
 class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +42,7 @@ class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     cpu_percent: float = 0.0
     rss_bytes: int = 0
     storage_error: str | None = None
-    collectors: tuple[CollectorStatus, ...] = ()
+    collectors: tuple[CollectorBeat, ...] = ()
 
 
 class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,18 +130,7 @@ def _agent(beat: Heartbeat | None, now_ns: int) -> AgentStatus:
         cpu_percent=beat.cpu_percent,
         rss_bytes=beat.rss_bytes,
         storage_error=beat.storage_error,
-        collectors=tuple(
-            CollectorStatus(
-                name=one.name,
-                tier=one.tier,
-                state=one.state,
-                reason=one.reason,
-                error=one.error,
-                channels=one.channels,
-                read_us=one.read_us,
-            )
-            for one in beat.collectors
-        ),
+        collectors=tuple(beat.collectors),
     )
 
 
