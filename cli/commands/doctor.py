@@ -55,7 +55,7 @@ def command(root: str | None, forget: str | None, as_json: bool) -> None:
 
         print_json({"quality": quality, **_fields(found)})
     else:
-        _show(found, quality)
+        _show(found, quality, of_tree=root is not None)
 
 
 def _quality(data: DataFolder) -> Quality | None:
@@ -70,11 +70,12 @@ def _fields(found: Survey) -> dict[str, object]:
     return {field.name: getattr(found, field.name) for field in fields(found)}
 
 
-def _show(found: Survey, quality: Quality | None) -> None:
+def _show(found: Survey, quality: Quality | None, *, of_tree: bool) -> None:
     from cli.output import safe
 
     click.echo(f"{safe(found.host)}, read below {safe(found.root)}\n")
-    _show_quality(quality)
+    if not of_tree:
+        _show_quality(quality)
     if found.inventory:
         for name, line in _inventory(found.inventory):
             click.echo(f"{name:<9}{safe(line)}")
@@ -88,12 +89,32 @@ def _show(found: Survey, quality: Quality | None) -> None:
 
 
 def _show_findings(findings: Iterable[Finding]) -> None:
-    from cli.output import safe
+    from cli.output import console, safe
 
-    for finding in findings:
-        click.echo(f"  missing: {safe(finding.what)}: {safe(finding.reason)}")
-        if finding.remedy:
-            click.echo(f"    to enable it: {safe(finding.remedy)}")
+    width = console().width
+
+    for (reason, remedy, _), named in _alike(findings).items():
+        click.echo(_folded(f"  missing: {safe(', '.join(named))}: {safe(reason)}", width))
+        if remedy:
+            click.echo(f"    to enable {'it' if len(named) == 1 else 'them'}: {safe(remedy)}")
+
+
+def _folded(line: str, width: int) -> str:
+    """The line, parted between words where it is too long; a remedy stays whole, as it may be a command to be copied."""
+    import textwrap
+
+    return textwrap.fill(
+        line, width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _alike(findings: Iterable[Finding]) -> dict[tuple[str, str, str], list[str]]:
+    """What is missing for the same reason and has the same remedy, in the order of the first; each by itself without one."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for one in findings:
+        alone = "" if one.remedy else one.what
+        found.setdefault((one.reason, one.remedy, alone), []).append(one.what)
+    return found
 
 
 def _show_quality(quality: Quality | None) -> None:

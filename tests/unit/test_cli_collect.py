@@ -145,3 +145,29 @@ def test_doctor_expects_a_device_until_it_is_told_to_forget_it(
     assert main(["doctor", "--root", str(tree)]) == 0
     assert "eth7" not in capsys.readouterr().out
     assert main(["doctor", "--root", str(tree), "--forget", "eth7"]) == 2
+
+
+def test_doctor_of_a_tree_says_nothing_of_this_hosts_telemetry(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", "--root", str(tree)]) == 0
+    assert "telemetry" not in capsys.readouterr().out
+
+
+def test_doctor_tells_once_what_enables_several(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--root", str(tree)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    what = "/proc/pressure/cpu, /proc/pressure/memory, /proc/pressure/io: not supported"
+    at = lines.index(f"  missing: {what}")
+    assert lines[at + 1].startswith("    to enable them: boot a kernel built with CONFIG_PSI")
+    assert len([line for line in lines if line.endswith("psi=1 on its command line")]) == 1
+
+
+def test_doctor_folds_between_words_on_a_narrow_terminal(
+    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["doctor", "--root", str(tree)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "  missing: /sys/devices/system/cpu/cpu*/thermal_throttle is there on Intel" in lines
+    assert "    processors alone: no such device" in lines
