@@ -77,20 +77,24 @@ def run_serve(
 
 
 def _recognised(settings: Settings) -> Settings:
-    """Says so where a bucket turns out to be telegraf's."""
-    if settings.store.kind != "influx":
+    """Says so where a bucket turns out to be telegraf's, or not to be."""
+    if settings.store.kind == EmbeddedStore.name:
         return settings
-    from jobs.telegraf import recognised
+    from jobs.telegraf import recognised, told_absence
 
     found = recognised(settings)
     if found.store.kind != settings.store.kind:
         window = found.window
-        print(
-            f"hostsight serve: bucket '{settings.influx.bucket}' is telegraf's: windows of {window.length} every {window.stride}, as [influx] telegraf_interval says",
-            file=sys.stderr,
-            flush=True,
+        _say(
+            f"bucket '{settings.influx.bucket}' is telegraf's: windows of {window.length} every {window.stride}, as [influx] telegraf_interval says"
         )
+    elif sentence := told_absence(settings):
+        _say(sentence)
     return found
+
+
+def _say(text: str) -> None:
+    print(f"hostsight serve: {text}", file=sys.stderr, flush=True)
 
 
 def open_store(settings: Settings, data: DataFolder) -> Store:

@@ -18,7 +18,7 @@ from hostsight.errors import StorageError, StoreUnavailableError
 from hostsight.settings import Settings, StoreSettings
 from hostsight.timerange import TimeRange, format_duration
 from ingest.influx.client import InfluxClient
-from ingest.influx.telegraf import first_stamps, kept_by_telegraf, newest_stamps, read
+from ingest.influx.telegraf import absence, first_stamps, kept_by_telegraf, newest_stamps, read
 from ingest.store import SAMPLES
 from sql.rates import gap_ns, samples
 
@@ -50,6 +50,17 @@ def recognised(settings: Settings) -> Settings:
     )
 
 
+def told_absence(settings: Settings) -> str | None:
+    """A sentence where the settings say `telegraf`, and the bucket has nothing of it; None where nothing can be asked."""
+    if settings.store.kind != TelegrafStore.name:
+        return None
+    try:
+        with InfluxClient(settings.influx) as client:
+            return absence(client)
+    except (StoreUnavailableError, StorageError):
+        return None
+
+
 class TelegrafStore:
     """A `Store` over a bucket that telegraf fills. Windows ought to be paced for it (`hostsight.cadence`).
 
@@ -67,12 +78,14 @@ class TelegrafStore:
         self._newest: dict[str, int] = {}
         self._first: dict[str, int] = {}
         self._hosts: dict[str, _Host] = {}
+        self._absence: str | None = None
         self._polled_ns: int | None = None
         self._surveyed_ns: int | None = None
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return tuple(host.problem for host in self._hosts.values() if host.problem)
+        found = (self._absence, *(host.problem for host in self._hosts.values()))
+        return tuple(problem for problem in found if problem)
 
     def hosts(self) -> Sequence[str]:
         self._poll()
@@ -154,6 +167,8 @@ class TelegrafStore:
         survey = self._surveyed_ns is None or now_ns - self._surveyed_ns >= SURVEY_NS
         since_ns = 0 if survey else max(0, self._clock.wall_ns() - ACTIVE_NS)
         self._newest |= newest_stamps(self._client, since_ns)
+        if survey or self._newest:
+            self._absence = None if self._newest else absence(self._client)
         self._polled_ns = now_ns
         if survey:
             self._surveyed_ns = now_ns

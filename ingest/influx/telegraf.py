@@ -69,6 +69,16 @@ def kept_by_telegraf(client: InfluxClient) -> bool:
     return not read_progress(client, 0) and bool(newest_stamps(client, 0))
 
 
+def absence(client: InfluxClient) -> str | None:
+    """A sentence where the bucket has no points of telegraf. Raises as `InfluxClient.rows` does."""
+    if newest_stamps(client, 0):
+        return None
+    bucket = client.settings.bucket
+    if read_progress(client, 0):
+        return f"bucket '{bucket}' holds telemetry of hostsight's own agents, and none of telegraf; use --store influx, or name telegraf's bucket as [influx] bucket"
+    return f"bucket '{bucket}' has no points of telegraf yet; let telegraf write to it, or name its bucket as [influx] bucket"
+
+
 def _edges(client: InfluxClient, since_ns: int, edge: Literal["first", "last"]) -> dict[str, int]:
     wanted = " or ".join(
         f"(r._measurement == {flux_string(name)} and r._field == {flux_string(field)})"

@@ -21,7 +21,8 @@ from hostsight.clock import SECOND_NS, FakeClock
 from hostsight.folders import DataFolder
 from hostsight.settings import Duration, InfluxSettings, Settings, StoreSettings
 from hostsight.timerange import TimeRange
-from jobs.telegraf import TelegrafStore, recognised
+from ingest.influx.client import InfluxClient
+from jobs.telegraf import TelegrafStore, recognised, told_absence
 from tests.influx.server import Server
 from tests.influx.telegraf import feed, lines
 
@@ -139,6 +140,35 @@ def test_a_bucket_of_telegraf_is_recognised(fed: InfluxSettings) -> None:
 def test_an_empty_bucket_is_not_telegrafs(influx: InfluxSettings) -> None:
     given = Settings(influx=influx, store=StoreSettings(kind="influx"))
     assert recognised(given) == given
+
+
+def test_a_bucket_of_hostsights_own_agents_is_told_until_telegraf_writes_to_it(
+    v2: Server, influx: InfluxSettings
+) -> None:
+    now_ns = NOW_S * SECOND_NS
+    with InfluxClient(influx) as client:
+        client.write(f"hostsight_progress,host=gpu02 until={NOW_S} {now_ns}\n".encode())
+    one = store(influx)
+    assert one.hosts() == []
+    assert one.problems == (
+        f"bucket '{influx.bucket}' holds telemetry of hostsight's own agents, and none of telegraf;"
+        " use --store influx, or name telegraf's bucket as [influx] bucket",
+    )
+    assert told_absence(settings(influx)) == one.problems[0]
+    assert told_absence(Settings(influx=influx, store=StoreSettings(kind="influx"))) is None
+    feed(v2, influx.bucket, lines(HOST, START_S, 30))
+    later = store(influx)
+    assert later.hosts() == [HOST]
+    assert later.problems == ()
+    assert told_absence(settings(influx)) is None
+
+
+def test_an_empty_bucket_is_told_to_have_no_points_yet(influx: InfluxSettings) -> None:
+    one = store(influx)
+    one.hosts()
+    assert [problem.partition(";")[0] for problem in one.problems] == [
+        f"bucket '{influx.bucket}' has no points of telegraf yet"
+    ]
 
 
 def command(data: DataFolder, influx: InfluxSettings, *words: str) -> str:
