@@ -11,6 +11,7 @@ from ingest.collector import Host
 from ingest.collectors.smallfiles import read_word
 
 ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
+BUS = "/sys/bus/pci/devices"
 _VIRTIO = re.compile(r"virtio\d+")
 _CLASSES = ("net", "block", "nvme")
 
@@ -32,18 +33,24 @@ def pci_devices(host: Host) -> list[PciDevice]:
 
 
 def pci_folders(host: Host) -> list[Path]:
-    """The folders of all PCI devices, bridges before what stands behind them."""
+    """The folders of all PCI devices, bridges before what stands behind them.
+
+    Devices behind Intel's VMD, or handed to a virtual machine of Hyper-V, hang elsewhere below /sys/devices: the bus
+    lists them.
+    """
     found: list[Path] = []
     for bridge in _children(host.path("/sys/devices")):
         if bridge.name.startswith("pci"):
             found += _walk(bridge)
-    return found
+    known = {folder.name for folder in found}
+    listed = (folder for folder in _children(host.path(BUS)) if ADDRESS.fullmatch(folder.name))
+    return found + [folder for folder in listed if folder.name not in known and folder.is_dir()]
 
 
 def _walk(folder: Path) -> Iterator[Path]:
     """PCI devices nest by the bridges they stand behind."""
     for child in _children(folder):
-        if ADDRESS.fullmatch(child.name):
+        if ADDRESS.fullmatch(child.name) and not child.is_symlink():
             yield child
             yield from _walk(child)
 

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from ingest.collector import Host, Metric, Origin, Slot, Tier
-from ingest.collectors.pci import pci_folders
+from ingest.collectors.pci import BUS, pci_folders
 from ingest.collectors.smallfiles import SmallFile, SmallFilesCollector, one_number, read_word
 from ingest.collectors.tables import LIVE
 from ingest.collectors.words import number
 
-_BUS = "/sys/bus/pci/devices"
 _BRIDGE = "0x06"
 _UNKNOWN_LANES = 255
 
@@ -65,7 +64,7 @@ class PcieCollector(SmallFilesCollector):
     metrics: ClassVar[tuple[Metric, ...]] = (
         GENERATION, LANES, SPEED, SPEED_SHARE, LANES_SHARE, *_AER.values()
     )  # fmt: skip
-    nothing: ClassVar[str] = f"{_BUS} shows no PCI Express link (usual in a virtual machine)"
+    nothing: ClassVar[str] = f"{BUS} shows no PCI Express link (usual in a virtual machine)"
 
     def files(self, host: Host) -> Iterator[SmallFile]:
         folders = [*pci_folders(host)]
@@ -75,7 +74,7 @@ class PcieCollector(SmallFilesCollector):
                 yield SmallFile(folder / file, (_slot(host, folder, file, metric),), total)
 
     def folders(self, host: Host) -> Sequence[Path]:
-        return [host.path(_BUS)]
+        return [host.path(BUS)]
 
 
 def gigatransfers(content: bytes) -> float:

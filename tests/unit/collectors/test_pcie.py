@@ -110,3 +110,33 @@ def test_errors_without_a_total_are_absent() -> None:
 def test_a_virtual_machine_without_links(tmp_path: Path) -> None:
     with pytest.raises(NoDataError, match="virtual machine"):
         PcieCollector().open(Host(write(tmp_path, {f"{BUS}/0000:00:01.0/class": "0x020000\n"})))
+
+
+def test_devices_that_the_bus_alone_shows(tmp_path: Path) -> None:
+    """Behind Intel's VMD, in a virtual machine of Hyper-V, and in captures that lack /sys/devices."""
+    inside = "sys/devices/pci0000:00/0000:00:0e.0/pci10000:e0/10000:e0:01.0"
+    root = write(tmp_path, {f"{inside}/{name}": text for name, text in LINK.items()})
+    write(root, {f"sys/bus/pci/devices/0035:04:00.0/{name}": text for name, text in LINK.items()})
+    (root / "sys/bus/pci/devices/10000:e0:01.0").symlink_to(f"../../../../{inside}")
+    (root / "sys/bus/pci/devices/0000:00:0e.0").symlink_to("../../../devices/pci0000:00/0000:00:0e.0")
+    (root / "sys/bus/pci/devices/0000:00:0f.0").symlink_to("nowhere")
+    values = read(PcieCollector(), root)
+    assert values["interconnect 10000:e0:01.0 link_lanes"] == 4
+    assert values["interconnect 0035:04:00.0 link_speed_transfers_per_s"] == 16e9
+    assert {key.split()[1] for key in values} == {"10000:e0:01.0", "0035:04:00.0"}
+
+
+LINK = {
+    "current_link_speed": "16.0 GT/s PCIe\n",
+    "current_link_width": "4\n",
+    "max_link_speed": "16.0 GT/s PCIe\n",
+    "max_link_width": "4\n",
+}
+
+
+def test_links_that_lead_back_are_not_walked(tmp_path: Path) -> None:
+    """Two of them would double the way at each step."""
+    root = write(tmp_path, {f"{BUS}/0000:00:01.0/{name}": text for name, text in LINK.items()})
+    for name in ("0000:00:02.0", "0000:00:03.0"):
+        (root / BUS / "0000:00:01.0" / name).symlink_to("..")
+    assert {key.split()[1] for key in read(PcieCollector(), root)} == {"0000:00:01.0"}
