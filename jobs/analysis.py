@@ -27,6 +27,7 @@ from models.layout import layout_for
 from models.protocol import Floats, WindowBlock
 from models.recent import with_recent_level
 from models.scored import Scored
+from models.signal_watch import SignalWatch
 
 _UNLIKE = 1.5
 """Sampling periods further apart than this factor make two recordings incomparable."""
@@ -198,5 +199,11 @@ def _episodes(
     """Each as it was left at the end."""
     stride_ns = block.layout.window.stride.ns
     tracker = EpisodeTracker(baseline.channels[0].host, persistence(detect, stride_ns), stride_ns)
-    changes = tracker.update(scored, lambda rows: baseline.attribute(block, rows), "analysis")
+    told = SignalWatch(baseline).look(block, scored)
+    changes = tracker.update(
+        told.scored,
+        lambda rows: told.explain(rows, lambda seen: baseline.attribute(block, seen)),
+        "analysis",
+        unmeasured=told.unmeasured,
+    )
     return tuple({change.opened_ns: change for change in changes}.values())

@@ -15,6 +15,7 @@ import pytest
 from hostsight.clock import SECOND_NS
 from hostsight.errors import UsageError
 from hostsight.settings import DetectSettings, WindowSettings
+from ingest.naming import Named, Naming
 from ingest.recording import Recording
 from jobs.analysis import Analysis, Analyst, window_for
 from jobs.analysis_files import write_analysis
@@ -75,6 +76,26 @@ def test_the_incident_is_one_episode_and_explained_by_its_columns() -> None:
     parts = dict(zip(found.names, found.contributions[INCIDENT].mean(axis=0).tolist(), strict=True))
     assert set(sorted(parts, key=parts.__getitem__)[-2:]) == {"eth0_rx", "eth0_tx"}
     assert found.episodes[spans.index(inside[0])].subsystem == "network"
+
+
+def test_a_map_that_names_gpus_lets_them_be_compared() -> None:
+    names = tuple(f"clock{number}" for number in range(4))
+    named = {
+        name: Named(subsystem="gpu", device=f"gpu{number}", metric="sm_clock_hertz", unit="Hz")
+        for number, name in enumerate(names)
+    }
+    job = 1.2e9 + 4e8 * (np.arange(1200) // 50 % 2)  # all of them up and down with the job
+    values = np.tile(job[:, np.newaxis], (1, 4)) + np.random.default_rng(4).normal(0, 5e6, (1200, 4))
+    values[950:1000, 2] = 1.2e9  # as it does at other times, while its peers work
+    values = values.astype(np.float32)
+    ts = np.arange(1200) * MINUTE_NS
+    whole = Recording(Path("made.parquet"), ts, pa.timestamp("ns"), names, values)
+    halves = (
+        replace(whole, ts=ts[part], values=values[part]) for part in (slice(None, 600), slice(600, None))
+    )
+    (episode,) = Analyst(DetectSettings(), WindowSettings(), Naming(named=named)).analyse(*halves).episodes
+    assert episode.device == "gpu2"
+    assert "its 3 peers are at 1.6 GHz" in episode.summary
 
 
 def test_scores_do_not_depend_on_later_rows() -> None:
