@@ -8,6 +8,7 @@ import sys
 import threading
 from contextlib import suppress
 
+import msgspec
 import psutil
 
 from hostsight.clock import SECOND_NS, Clock, SystemClock
@@ -18,7 +19,7 @@ from hostsight.settings import Settings
 from ingest.influx.client import InfluxClient
 from ingest.influx.drain import Drain
 from ingest.influx.position import Positions, target
-from ingest.influx.report import DrainReport, write_report
+from ingest.influx.report import DrainReport, Outage, write_report
 from jobs.schedule import MATERIALISE
 from jobs.sentences import sentence
 from jobs.stopping import stopping_on_signals
@@ -54,12 +55,12 @@ def run_drain(
     with locked(data.run / "drain.lock", "a drain (`hostsight drain`)"), stopping_on_signals(stop):
         connection = open_state(data.state_db)
         try:
-            _Loop(settings, data, connection, SystemClock()).run(stop, seconds)
+            DrainLoop(settings, data, connection, SystemClock()).run(stop, seconds)
         finally:
             connection.close()
 
 
-class _Loop:
+class DrainLoop:
     """Steps of the drain, with their back-off and the report."""
 
     def __init__(
@@ -73,7 +74,7 @@ class _Loop:
         self._drain = Drain(settings.influx, data, positions, clock, _Readers(connection, clock).kept_from)
         self._started_ns = clock.wall_ns()
         self._process = psutil.Process()
-        self._error: str | None = None
+        self._outage: Outage | None = None
         self._delay_seconds = FIRST_DELAY_SECONDS
         self._report_ns = 0
 
@@ -81,12 +82,20 @@ class _Loop:
         end_ns = None if seconds is None else self._clock.monotonic_ns() + round(seconds * SECOND_NS)
         try:
             while not stop.is_set() and (end_ns is None or self._clock.monotonic_ns() < end_ns):
-                stop.wait(self._step())
+                self._pause(stop, self._step())
             self._finish()
             self._report(now=True)
         finally:
             self._drain.close()
             self._client.close()
+
+    def _pause(self, stop: threading.Event, seconds: float) -> None:
+        """Reports meanwhile: an old report says that nothing runs."""
+        end_ns = self._clock.monotonic_ns() + round(seconds * SECOND_NS)
+        while (left_ns := end_ns - self._clock.monotonic_ns()) > 0:
+            if stop.wait(min(left_ns / SECOND_NS, REPORT_SECONDS)):
+                return
+            self._report(now=False)
 
     def _step(self) -> float:
         """One step; gives how long to wait before the next."""
@@ -103,14 +112,17 @@ class _Loop:
     def _finish(self) -> None:
         """Send what is left, within LAST_SECONDS, unless the server failed just now."""
         end_ns = self._clock.monotonic_ns() + round(LAST_SECONDS * SECOND_NS)
-        while self._error is None and self._clock.monotonic_ns() < end_ns and self._step() == 0.0:
-            pass
+        while self._clock.monotonic_ns() < end_ns:
+            failing = self._outage is not None and self._outage.lasting
+            if failing or self._step() > 0.0:
+                return
 
     def _failed(self, error: Exception) -> float:
         words = sentence(error)
-        if self._error is None:
+        if self._outage is None or not self._outage.lasting:
             _say(f"{words}; telemetry stays in the spool until it is sent")
-        self._error = words
+            self._outage = Outage(since_ns=self._clock.wall_ns(), until_ns=None, error=words)
+        self._outage = msgspec.structs.replace(self._outage, error=words)
         wait = self._delay_seconds
         self._delay_seconds = min(2 * self._delay_seconds, LONGEST_DELAY_SECONDS)
         if isinstance(error, StoreUnavailableError):
@@ -127,9 +139,9 @@ class _Loop:
             self._client = client
 
     def _succeeded(self) -> None:
-        if self._error is not None:
+        if self._outage is not None and self._outage.lasting:
             _say("InfluxDB takes telemetry again")
-        self._error = None
+            self._outage = msgspec.structs.replace(self._outage, until_ns=self._clock.wall_ns())
         self._delay_seconds = FIRST_DELAY_SECONDS
 
     def _report(self, *, now: bool) -> None:
@@ -146,7 +158,7 @@ class _Loop:
                     started_ns=self._started_ns,
                     updated_ns=self._clock.wall_ns(),
                     rss_bytes=self._process.memory_info().rss,
-                    error=self._error,
+                    outage=self._outage,
                     problems=self._drain.problems,
                     hosts=self._drain.hosts(),
                 ),

@@ -11,11 +11,12 @@ from hostsight.folders import DataFolder
 from hostsight.process import process_exists
 from hostsight.timerange import format_duration
 from ingest.influx.rejected_files import newest_words, rejected_files, rejected_folder
-from ingest.influx.report import DrainReport, HostDrain, read_report
+from ingest.influx.report import DrainReport, HostDrain, Outage, read_report
 
 
 class DrainStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """`rejected_files` hold what the server refused for good; `rejected_words` is why, of the newest."""
+    """error: why nothing is sent now.  outage: the last one.  rejected_files: batches that the server refused for good;
+    rejected_words: why, of the newest."""
 
     running: bool
     pid: int
@@ -24,6 +25,7 @@ class DrainStatus(msgspec.Struct, frozen=True, kw_only=True):
     age_seconds: float
     rss_bytes: int
     error: str | None
+    outage: Outage | None
     problems: tuple[str, ...]
     hosts: tuple[HostDrain, ...]
     rejected_files: int
@@ -46,6 +48,7 @@ def read_drain(data: DataFolder, now_ns: int) -> DrainStatus | None:
         age_seconds=max(0.0, (now_ns - report.updated_ns) / 1e9),
         rss_bytes=report.rss_bytes,
         error=report.error,
+        outage=report.outage,
         problems=report.problems,
         hosts=report.hosts,
         rejected_files=len(files),
@@ -61,8 +64,8 @@ def drain_problems(data: DataFolder, drain: DrainStatus | None) -> Iterator[str]
     if not drain.running:
         ago = format_duration(round(drain.age_seconds))
         yield f"nothing is sent to InfluxDB: the drain last reported {ago} ago; start `hostsight agent --store influx`, or `hostsight drain` beside it"
-    elif drain.error:
-        yield f"telemetry waits in the spool: {drain.error}"
+    elif drain.outage is not None and drain.outage.lasting:
+        yield f"telemetry waits in the spool since {iso(drain.outage.since_ns)}: {drain.outage.error}"
     yield from drain.problems
     for host in drain.hosts:
         if host.lost_segments:

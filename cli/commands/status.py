@@ -111,10 +111,14 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
 
 def _drain_lines(drain: DrainStatus) -> Iterator[tuple[str, str]]:
     from cli.text import plural, size
+    from hostsight.clock import iso
     from jobs.drain_status import sent_until
 
     how = f"process {drain.pid}, {size(drain.rss_bytes)}" if drain.running else "not running"
     yield "InfluxDB", f"{drain.url}, bucket {drain.bucket}; drain: {how}"
+    if drain.outage is not None and not drain.outage.lasting:
+        since, until = iso(drain.outage.since_ns), iso(drain.outage.until_ns)
+        yield "", f"nothing could be sent from {since} to {until}: {drain.outage.error}"
     for host in drain.hosts:
         yield "", f"{host.host}: sent up to {sent_until(host)}, {plural(host.sent_values, 'value')}"
         if host.rejected_batches:

@@ -10,7 +10,8 @@ from hostsight.clock import SECOND_NS
 from hostsight.files import write_atomic
 from hostsight.folders import DataFolder
 
-STALE_SECONDS = 10.0
+STALE_SECONDS = 30.0
+"""A request that the server does not answer holds the report up, too."""
 
 
 class HostDrain(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,8 +28,20 @@ class HostDrain(msgspec.Struct, frozen=True, kw_only=True):
     lost_segments: int
 
 
+class Outage(msgspec.Struct, frozen=True, kw_only=True):
+    """Nothing could be sent from `since_ns` on, for the reason `error`; `until_ns` is None while that lasts."""
+
+    since_ns: int
+    until_ns: int | None
+    error: str
+
+    @property
+    def lasting(self) -> bool:
+        return self.until_ns is None
+
+
 class DrainReport(msgspec.Struct, frozen=True, kw_only=True):
-    """error: why nothing is sent now.  problems: sentences about what was read or could not be told to the server."""
+    """outage: the last one.  problems: sentences about what was read or could not be told to the server."""
 
     pid: int
     url: str
@@ -36,9 +49,14 @@ class DrainReport(msgspec.Struct, frozen=True, kw_only=True):
     started_ns: int
     updated_ns: int
     rss_bytes: int
-    error: str | None = None
+    outage: Outage | None = None
     problems: tuple[str, ...] = ()
     hosts: tuple[HostDrain, ...] = ()
+
+    @property
+    def error(self) -> str | None:
+        """Why nothing is sent now."""
+        return self.outage.error if self.outage is not None and self.outage.lasting else None
 
     def stale(self, now_ns: int) -> bool:
         return now_ns - self.updated_ns > STALE_SECONDS * SECOND_NS

@@ -7,16 +7,18 @@ import time
 
 import pytest
 
-from hostsight.clock import SECOND_NS
-from hostsight.errors import LockedError, SettingsError
+from cli.main import main
+from hostsight.clock import SECOND_NS, FakeClock
+from hostsight.errors import LockedError, SettingsError, StoreUnavailableError
 from hostsight.files import locked
 from hostsight.folders import DataFolder
 from hostsight.settings import InfluxSettings, Settings, StoreSettings
-from ingest.influx.report import DrainReport, HostDrain, read_report, write_report
+from ingest.influx.report import DrainReport, HostDrain, Outage, read_report, write_report
 from jobs.beside import drain_beside, drain_spec
-from jobs.drain import run_drain
+from jobs.drain import REPORT_SECONDS, DrainLoop, run_drain
 from jobs.drain_status import drain_problems, read_drain
 from jobs.status import read_status
+from migrations import open_state
 from tests.unit.storage.makers import HOST, second, writer
 
 NOWHERE = Settings(influx=InfluxSettings(url="http://127.0.0.1:9"))
@@ -56,9 +58,73 @@ def test_status_shows_how_far_the_drain_is(data: DataFolder) -> None:
     assert status.drain is not None
     assert status.drain.hosts[0].sent_values == 0
     assert any(
-        "telemetry waits in the spool: InfluxDB at http://127.0.0.1:9" in line for line in status.problems
+        line.startswith("telemetry waits in the spool since 20")
+        and "InfluxDB at http://127.0.0.1:9 cannot be reached" in line
+        for line in status.problems
     )
     assert not any("no jobs have run" in line for line in status.problems)
+
+
+class Waiting(threading.Event):
+    """Moves the clock by what is waited, and notes how old the report is by then."""
+
+    def __init__(self, clock: FakeClock, data: DataFolder) -> None:
+        super().__init__()
+        self._clock, self._data = clock, data
+        self.ages_seconds: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        found = read_report(self._data)
+        assert found is not None
+        self._clock.advance(timeout or 0.0)
+        self.ages_seconds.append((self._clock.wall_ns() - found.updated_ns) / SECOND_NS)
+        return False
+
+
+def test_an_outage_is_shown_while_the_next_try_is_waited_for(data: DataFolder) -> None:
+    second(writer(data), 0)
+    clock = FakeClock()
+    began_ns, stop, state = clock.wall_ns(), Waiting(clock, data), open_state(data.state_db)
+    DrainLoop(NOWHERE, data, state, clock).run(stop, 40.0)
+    state.close()
+    assert len(stop.ages_seconds) >= 40
+    assert max(stop.ages_seconds) <= REPORT_SECONDS
+    found = read_report(data)
+    assert found is not None
+    assert found.outage is not None
+    assert found.outage.since_ns == began_ns
+    assert found.outage.lasting
+
+
+def test_an_outage_that_is_over_is_shown_as_such(
+    data: DataFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = FakeClock()
+    began_ns, stop, state = clock.wall_ns(), Waiting(clock, data), open_state(data.state_db)
+    answers: list[Exception | bool] = [
+        StoreUnavailableError("it is away"),
+        StoreUnavailableError("it starts"),
+    ]
+
+    def step(*_: object) -> bool:
+        answer = answers.pop(0) if answers else False
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr("ingest.influx.drain.Drain.step", step)
+    DrainLoop(NOWHERE, data, state, clock).run(stop, 10.0)
+    state.close()
+    found = read_report(data)
+    assert found is not None
+    assert found.error is None
+    assert found.outage == Outage(since_ns=began_ns, until_ns=began_ns + 3 * SECOND_NS, error="it starts")
+    assert main(["--data", str(data.root), "status"]) == 0
+    shown = capsys.readouterr().out
+    assert (
+        "nothing could be sent from 2023-11-14T22:13:20.000Z to 2023-11-14T22:13:23.000Z: it starts" in shown
+    )
+    assert "waits in the spool" not in shown
 
 
 def test_one_drain_runs_on_a_data_folder(data: DataFolder) -> None:
