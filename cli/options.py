@@ -11,6 +11,9 @@ import click
 from cli.context import keep_data
 from hostsight.errors import UsageError
 
+ROOM = 28
+"""Columns that what an example is for needs beside it."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -38,7 +41,20 @@ class Command(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if self.examples:
             with formatter.section("Examples"):
-                formatter.write_dl(list(self.examples.items()), col_max=60)
+                write_examples(formatter, self.examples)
+
+
+def write_examples(formatter: click.HelpFormatter, examples: Mapping[str, str]) -> None:
+    """Command and what it is for: side by side where there is room for that, otherwise one below the other."""
+    longest = max(map(len, examples))
+    if formatter.width - formatter.current_indent - longest >= ROOM or not any(examples.values()):
+        formatter.write_dl(list(examples.items()), col_max=longest)
+        return
+    for line, meaning in examples.items():
+        formatter.write(f"{'':{formatter.current_indent}}{line}\n")
+        with formatter.indentation():
+            if meaning:
+                formatter.write_text(meaning)
 
 
 class Group(click.Group):
@@ -47,8 +63,12 @@ class Group(click.Group):
     command_class = Command
 
 
-EPISODE = click.IntRange(min=1, max=2**63 - 1)
-"""Number of an episode: what the state database can hold."""
+class _Number(click.IntRange):
+    name = "number"
+
+
+NUMBER = _Number(min=1, max=2**63 - 1)
+"""Of an episode or a rule: what the state database can hold."""
 
 
 def json_option(function: F) -> F:

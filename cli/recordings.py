@@ -42,7 +42,11 @@ def recording_options(function: F) -> F:
     @click.option(
         "--exclude", metavar="NAME", multiple=True, help="Leave this column or channel out; may be repeated."
     )
-    @click.option("--time", metavar="COLUMN", help="The time column; otherwise ts, time or timestamp.")
+    @click.option(
+        "--time",
+        metavar="COLUMN",
+        help="The time column; otherwise ts, time, timestamp, datetime, date or _time.",
+    )
     @click.option(
         "--map", "map_path", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
         help="TOML file that says what the columns are; otherwise their names tell.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.context import data_folder
-from cli.options import EPISODE, Command, json_option
+from cli.options import NUMBER, Command, json_option
 from cli.state import complete_episode, state
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ SHOWN = 15
         "hostsight explain 3 --json | jq '.attribution[0]'": "the channel that explains most",
     },
 )
-@click.argument("episode", type=EPISODE, shell_complete=complete_episode)
+@click.argument("episode", type=NUMBER, shell_complete=complete_episode)
 @json_option
 def command(episode: int, as_json: bool) -> None:
     """Show one EPISODE in full: how much each channel explains, expected against actual, and which detectors agree.

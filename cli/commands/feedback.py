@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import click
 
 from cli.context import data_folder, load_settings
-from cli.options import Command
+from cli.options import NUMBER, Command
 from cli.state import complete_episode, state
 from hostsight.errors import UsageError, nearest
 
@@ -25,13 +25,14 @@ _WORDS = ("ack", "unack", "false-alarm", "cause=ID", "withdraw")
         "hostsight feedback 3 withdraw": "as if nothing had been said about it",
     },
 )
-@click.argument("episode", type=int, shell_complete=complete_episode)
-@click.argument("words", nargs=-1, required=True, metavar="ack|unack|false-alarm|cause=ID|withdraw ...")
+@click.argument("episode", type=NUMBER, shell_complete=complete_episode)
+@click.argument("words", nargs=-1, required=True, metavar="WORD...")
 def command(episode: int, words: tuple[str, ...]) -> None:
-    """Say what you know about an EPISODE.
+    """Say what you know about an EPISODE, in one WORD or more.
 
     ack: somebody is at it. Its alert is resolved and no other is sent about it; that ends with the episode.
-    unack takes it back.
+
+    unack: take that back.
 
     false-alarm: nothing was wrong. It is muted, as is what is like it on that host: the same channels at no higher
     level. The next refit learns those windows as normal.

@@ -16,6 +16,7 @@ from cli.recordings import Choice, recording_options
 @click.command(
     "import",
     cls=Command,
+    short_help="A recording: a table in CSV or Parquet.",
     examples={
         "hostsight import db07.parquet --host db07": "a wide table: a time column, and one a metric",
         "hostsight import plant.csv --map plant.toml": "with what its columns are",
@@ -34,12 +35,13 @@ def command(path: Path, host: str | None, choice: Choice, as_json: bool) -> None
     from jobs.importing import import_recording
     from migrations import open_state
 
-    data = data_folder().create()
+    data = data_folder()
     settings = load_settings(data)
     known = choice.naming()
     if host is not None:
         known = known.of(host)
     (recording,) = choice.read(path)
+    data.create()
     with closing(open_state(data.state_db)) as connection:
         found = import_recording(recording, known, settings, data, connection)
     started, ended = iso(found.span.start_ns), iso(found.span.end_ns)

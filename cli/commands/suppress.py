@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.context import data_folder, load_settings
-from cli.options import Group, json_option, seconds
+from cli.options import NUMBER, Group, json_option, seconds
 from cli.state import complete, complete_host, state
 from hostsight.channel import SUBSYSTEMS
 from hostsight.clock import SECOND_NS
@@ -144,7 +144,7 @@ def _show(rules: Sequence[Suppression], now_ns: int) -> None:
 
 
 @command.command("end", short_help="End a rule.", examples={"hostsight suppress end 4": ""})
-@click.argument("rule", type=int, shell_complete=_complete_rule)
+@click.argument("rule", type=NUMBER, shell_complete=_complete_rule)
 def end(rule: int) -> None:
     """End RULE now. An episode that goes on is loud again with its next anomalous window."""
     from cli.output import narrate

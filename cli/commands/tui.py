@@ -30,7 +30,7 @@ def require_terminal() -> None:
 def command() -> None:
     """Open the console on what is running already, or on a data folder that was copied here.
 
-    It only reads. Press ? in it for the keys; q leaves it, and the agent and the jobs go on.
+    It only reads, but for acknowledgements. Press ? in it for the keys; q leaves it, and the agent and the jobs go on.
     """
     require_terminal()
     data = telemetry_folder()

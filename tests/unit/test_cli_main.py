@@ -93,7 +93,7 @@ def test_the_environment_names_the_data_folder(
         (["up", "--for", "0s"], "'0s' is no time at all"),
         (["anomalies", "--since", "yesterday"], "'yesterday' is not a time; write now, now-6h"),
         (["anomalies", "--since", "now-1h..now-2h"], "before it starts"),
-        (["explain", "three"], "'three' is not a valid integer"),
+        (["explain", "three"], "'three' is not a valid number"),
         (["sql"], "Missing argument 'QUERY'"),
     ],
 )
@@ -150,3 +150,11 @@ def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
 def test_completion_scripts_name_the_program(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
     assert "_HOSTSIGHT_COMPLETE" in capsys.readouterr().out
+
+
+def test_long_examples_have_their_meaning_below(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["analyze", "--help"])
+    out = capsys.readouterr().out
+    assert "--exclude rack --out b/\n    another time column\n" in out
+    main(["up", "--help"])
+    assert "  hostsight up --no-tui                the same as plain lines" in capsys.readouterr().out

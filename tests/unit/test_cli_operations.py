@@ -97,6 +97,11 @@ def test_an_address_that_is_none_is_refused_before_anything_starts(
         (["suppress", "add", "--during", "2026-01-02..2026-01-01"], "before it starts"),
         (["suppress", "add", "--during", "1h"], "is no time span"),
         (["suppress", "end", "4"], "no suppression 4 that could be ended"),
+        (["suppress", "end", str(2**63)], "is not in the range"),
+        (["suppress", "end", "all"], "'all' is not a valid number"),
+        (["feedback", str(2**63), "ack"], "is not in the range"),
+        (["feedback", "1"], "Missing argument 'WORD...'"),
+        (["explain", "one"], "'one' is not a valid number"),
     ],
 )
 def test_what_makes_no_sense_is_a_sentence(

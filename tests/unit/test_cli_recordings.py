@@ -60,6 +60,15 @@ def test_a_folder_that_cannot_be_written_is_one_of_out(
     )
 
 
+def test_an_import_that_cannot_begin_leaves_no_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data"
+    assert main(["--data", str(data), "import", str(tmp_path / "gone.csv")]) == 2
+    assert "gone.csv cannot be read (No such file or directory)" in capsys.readouterr().err
+    assert not data.exists()
+
+
 def test_import_brings_a_file_into_the_lake_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, data = str(table(tmp_path, "a", 0)), str(tmp_path / "data")
     words = ["--data", data, "import", path, "--host", "db07", "--exclude", "rack", "--json"]
