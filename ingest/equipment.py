@@ -37,6 +37,10 @@ WORDS: dict[Kind, str] = {
     "disk": "disk",
 }
 
+ONLINE_CPUS = "/sys/devices/system/cpu/online"
+MODULES = "/sys/devices/system/edac/mc"
+DISKS = "/sys/block"
+
 _CPU_LIST = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 _MOST_CPUS = 65_536
 _ACCELERATORS = ("0x0302", "0x0380", "0x12")
@@ -173,7 +177,7 @@ def _seen(one: Remembered, here: bool, now_ns: int) -> Remembered:
 
 def _online(host: Host) -> Iterator[int]:
     """Numbers of the CPUs that are online, from a list such as `0-3,8`."""
-    for part in read_word(host.path("/sys/devices/system/cpu/online")).split(","):
+    for part in read_word(host.path(ONLINE_CPUS)).split(","):
         span = _CPU_LIST.fullmatch(part)
         if span and int(span[1]) < _MOST_CPUS:
             yield from range(int(span[1]), min(int(span[2] or span[1]), _MOST_CPUS) + 1)
@@ -181,7 +185,7 @@ def _online(host: Host) -> Iterator[int]:
 
 def _modules(host: Host) -> Iterator[str]:
     """Memory modules that the EDAC driver of a memory controller sees."""
-    root = host.path("/sys/devices/system/edac/mc")
+    root = host.path(MODULES)
     for controller in names_in(root):
         for module in names_in(root / controller):
             filled = read_word(root / controller / module / "size") not in {"", "0"}
@@ -206,7 +210,7 @@ def _placed(kind: Kind, path: Path) -> Device:
 
 def _disks(host: Host) -> Iterator[Path]:
     """Whole disks of their own hardware that nobody is expected to take out."""
-    root = host.path("/sys/block")
+    root = host.path(DISKS)
     for name in names_in(root):
         if (root / name / "device").exists() and read_word(root / name / "removable") != "1":
             yield root / name

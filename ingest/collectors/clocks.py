@@ -33,8 +33,8 @@ _MOST_MSRS = 256
 """With more CPUs, descriptors and interrupts of all of them cost more than a clock is worth."""
 _HUNDRED_MHZ = 100e6
 _CPU_WORDS = frozenset({b"processor", b"cpu number"})
-_CLOCK_WORDS = frozenset({b"cpu MHz", b"clock", b"cpu MHz dynamic"})
-"""Of x86 and others, of POWER, and of IBM Z."""
+_CLOCK_WORDS = frozenset({b"cpu MHz", b"clock", b"cpu MHz dynamic", b"CPU MHz"})
+"""Of x86 and others, of POWER, of IBM Z, and of LoongArch."""
 _POLICY = re.compile(r"policy\d+")
 _CPU = re.compile(r"cpu(\d+)")
 

@@ -57,6 +57,7 @@ class DeviceCollector(ABC):
         self._file: KeptFile | None = None
         self._devices: list[_Device] = []
         self._choice = Choice((), ())
+        self._beyond = 0
         self._values = np.empty(0)
         self._lines = 0
         self._pick_quiet = picker(())
@@ -102,7 +103,9 @@ class DeviceCollector(ABC):
         return [self._file] if self._file is not None else []
 
     def absent(self) -> Sequence[tuple[str, str, str]]:
-        return ()
+        if not self._beyond:
+            return ()
+        return [(f"{self._beyond} more of {self.name}", "over the limit", "raise [agent] device_limit")]
 
     def close(self) -> None:
         if self._file is not None:
@@ -111,6 +114,7 @@ class DeviceCollector(ABC):
 
     def _choose(self, host: Host, lines: Sequence[bytes]) -> Choice:
         choice = self.choose(host, {name: words for name, words in map(self.split, lines) if name})
+        self._beyond = max(0, len(choice.wanted) - host.device_limit)
         return Choice(choice.wanted[: host.device_limit], choice.quiet)
 
     def _list(self, lines: Sequence[bytes]) -> list[Slot]:

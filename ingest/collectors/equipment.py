@@ -15,8 +15,13 @@ import numpy as np
 from hostsight.channel import WHOLE_HOST
 from hostsight.errors import NoDataError, StorageError
 from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
+from ingest.collectors.interfaces import INTERFACES
+from ingest.collectors.pci import BUS
 from ingest.collectors.sysclass import natural
 from ingest.equipment import (
+    DISKS,
+    MODULES,
+    ONLINE_CPUS,
     SUBSYSTEM_OF,
     Device,
     Kind,
@@ -49,6 +54,13 @@ MISSING: dict[Kind, Metric] = {
     "disk": _missing("disk", "disks"),
 }
 _SOURCE = "/sys, and equipment.json of the data folder"
+_SHOWN: dict[Kind, str] = {
+    "cpu": ONLINE_CPUS, "dimm": MODULES, "gpu": BUS, "nic": INTERFACES, "hca": "/sys/class/infiniband", "disk": DISKS
+}  # fmt: skip
+
+
+def _source(kind: Kind) -> str:
+    return f"{_SHOWN[kind]}, and equipment.json of the data folder"
 
 
 class EquipmentCollector:
@@ -73,10 +85,12 @@ class EquipmentCollector:
         self._kinds, self._devices = self._layout(now)
         if not self._kinds:
             raise NoDataError("/sys shows no devices", "not supported")
-        slots = [Slot(SUBSYSTEM_OF[kind], WHOLE_HOST, MISSING[kind], 0.0, _SOURCE) for kind in self._kinds]
+        slots = [
+            Slot(SUBSYSTEM_OF[kind], WHOLE_HOST, MISSING[kind], 0.0, _source(kind)) for kind in self._kinds
+        ]
         for device in self._devices:
             slots += [
-                Slot(SUBSYSTEM_OF[device.kind], device.name, metric, 0.0, _SOURCE)
+                Slot(SUBSYSTEM_OF[device.kind], device.name, metric, 0.0, _source(device.kind))
                 for metric in (PRESENT, LOST)
             ]
         return slots

@@ -24,6 +24,9 @@ from ingest.collectors.topology import Spread, cpu_nodes, spread
 _PATH = "/proc/interrupts"
 _FEW_CPUS = 32
 
+_DETAILS = ("[EXT]", "[I/O]", "[AIO]")
+"""On IBM Z: kinds of the interrupts that the rows EXT, I/O and AIO count. arch/s390/kernel/irq.c."""
+
 Positions = NDArray[np.intp]
 
 
@@ -71,6 +74,7 @@ class InterruptsCollector:
     def __init__(self) -> None:
         self._table: IrqTable | None = None
         self._layout: _Layout | None = None
+        self._beyond = 0
 
     def tier_on(self, host: Host) -> Tier:
         """Once a second where that is cheap: the kernel's work and ours grow with the number of CPUs."""
@@ -85,6 +89,7 @@ class InterruptsCollector:
         if not table.cpus or not table.rows:
             raise NoDataError(f"{_PATH} shows no CPU", "not supported")
         self._table, self._layout = table, _lay_out(host, table)
+        self._beyond = self._layout.active - len(self._layout.devices)
         return self._layout.slots()
 
     def read(self, out: Values) -> bool:
@@ -93,7 +98,9 @@ class InterruptsCollector:
         return self._layout.fill(self._table.counts, out)
 
     def absent(self) -> Sequence[tuple[str, str, str]]:
-        return ()
+        if self._table is None or not self._beyond:
+            return ()
+        return [(f"{self._beyond} more of {self.name}", "over the limit", "raise [agent] device_limit")]
 
     def close(self) -> None:
         self._table = None
@@ -101,13 +108,14 @@ class InterruptsCollector:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What is made of the rows. `own` pairs a device with the columns of the CPUs on its node.
+    """What is made of the rows. `active`: devices that have interrupted, shown or not; `own` pairs a device with the columns of the CPUs on its node.
 
     `order` holds the rows of all devices, one device after another, and `starts` where each one's begin in it;
     `quiet` the rows of devices that are not shown; `counted` (bool[rows, 1]) which rows count for CPUs.
     """
 
     devices: tuple[IrqDevice, ...]
+    active: int
     own: tuple[tuple[IrqDevice, Positions], ...]
     kinds: tuple[tuple[int, Metric], ...]
     cpus: Spread
@@ -146,13 +154,14 @@ def _lay_out(host: Host, table: IrqTable) -> _Layout:
     shown = tuple(device for device in found if amounts[device] > 0 and device in busiest)
     return _Layout(
         shown,
+        sum(amount > 0 for amount in amounts.values()),
         tuple(_on_own_nodes(shown, cpu_nodes(host), table.cpus)),
         tuple(_kinds(table)),
         spread(host, table.cpus),
         order=np.array([at for device in shown for at in device.rows], np.intp),
         starts=np.cumsum([0, *(len(device.rows) for device in shown[:-1])]),
         quiet=np.array([at for device in found if not amounts[device] for at in device.rows], np.intp),
-        counted=np.array([[row.by_cpu] for row in table.rows]),
+        counted=np.array([[row.by_cpu and not row.description.startswith(_DETAILS)] for row in table.rows]),
     )
 
 

@@ -47,6 +47,14 @@ def test_a_policy_out_of_the_tree_is_left_out_as_well(tmp_path: Path) -> None:
     assert values(root) == {}
 
 
+def test_disks_of_another_host_are_not_those_of_the_tree(tmp_path: Path) -> None:
+    write(tmp_path / "other", {"block/sda/device/model": "x\n"})
+    root = write(tmp_path / "tree", {"proc/meminfo": "MemTotal: 16 kB\n"})
+    (root / "sys").mkdir()
+    (root / "sys/block").symlink_to("../../other/block")
+    assert values(root) == {"host total_bytes": 16_384}
+
+
 def test_a_link_inside_the_tree_is_followed(tmp_path: Path) -> None:
     root = write(tmp_path, {"proc/self/stat": STAT})
     (root / "proc/stat").symlink_to("self/stat")

@@ -151,6 +151,7 @@ def test_registers_that_cannot_be_read_leave_the_other_ways(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("cpuinfo", "hertz"),
     [
+        ("processor\t: 8\nCPU Family\t: Loongson-64bit\nCPU MHz\t\t\t: 2500.00\n", 2_500_000_000),
         ("processor\t: 8\ncpu\t\t: POWER9\nclock\t\t: 3800.000000MHz\n", 3_800_000_000),
         ("cpu number      : 8\ncpu MHz dynamic : 5208\ncpu MHz static  : 5200\n", 5_208_000_000),
     ],

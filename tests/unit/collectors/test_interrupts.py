@@ -160,3 +160,24 @@ def test_it_is_read_more_often_where_that_is_cheap(trees: Trees) -> None:
 def test_without_the_file_there_is_no_data(tmp_path: Path) -> None:
     with pytest.raises(NoDataError, match="/proc/interrupts cannot be read"):
         InterruptsCollector().open(Host(tmp_path))
+
+
+def test_devices_over_the_limit_are_told(tmp_path: Path) -> None:
+    rows = "".join(f" {at}: 1 2 PCI-MSI {at}-edge dev{at}x\n" for at in range(20, 25))
+    quiet = " 30: 0 0 PCI-MSI 30-edge idle\n"
+    collector = InterruptsCollector()
+    collector.open(Host(write(tmp_path, {"proc/interrupts": HEADER + rows + quiet}), device_limit=2))
+    assert collector.absent() == [("3 more of interrupts", "over the limit", "raise [agent] device_limit")]
+    collector.open(Host(tmp_path, device_limit=5))
+    assert list(collector.absent()) == []
+
+
+def test_kinds_of_ibm_z_are_counted_once(tmp_path: Path) -> None:
+    """EXT, I/O and AIO are the sums of the kinds that name them."""
+    rows = "EXT: 5 7\nI/O: 3 4\nCLK: 4 6 [EXT] Clock Comparator\nCIO: 3 4 [I/O] Common I/O Layer Interrupt\n"
+    values = read(
+        InterruptsCollector(),
+        write(tmp_path, {"proc/interrupts": HEADER + rows + "NMI: 1 0 [NMI] Machine Check\n"}),
+    )
+    assert values["cpu cpu0 interrupts_per_s"] == 5 + 3 + 1
+    assert values["cpu cpu1 interrupts_per_s"] == 7 + 4

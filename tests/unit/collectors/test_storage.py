@@ -111,3 +111,12 @@ def test_a_device_that_begins_asks_for_a_new_layout(tmp_path: Path) -> None:
     assert collector.read(out) is False
     devices = {slot.device for slot in collector.open(Host(tmp_path))}
     assert devices == {"sda", "zram0"}
+
+
+def test_disks_over_the_limit_are_told(tmp_path: Path) -> None:
+    collector = StorageCollector()
+    lines = "".join(SDA.replace("sda", f"sd{letter}") for letter in "abcde")
+    collector.open(Host(write(tmp_path, {"proc/diskstats": lines}), device_limit=2))
+    assert collector.absent() == [("3 more of storage", "over the limit", "raise [agent] device_limit")]
+    collector.open(Host(tmp_path, device_limit=5))
+    assert list(collector.absent()) == []
