@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
 
+from hostsight.channel import Channel
 from hostsight.configuration import load_settings
 from hostsight.errors import HostsightError, ModelError
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
-from hostsight.timerange import TimeRange
+from hostsight.timerange import TimeRange, format_duration
 from ingest.lake import Lake
 from jobs.catalogue import known_channels
 from jobs.requests import WHYS, Why
@@ -46,9 +48,11 @@ def run_refit(settings: Settings, data: DataFolder, host: str, why: Why) -> Refi
         end_ns = position(connection, MATERIALISE, host)
         if end_ns is None:
             raise ModelError(f"host {host} has no windows yet; let the agent and the jobs run first")
+        channels = known_channels(connection, host)
+        _check_period(host, channels.values(), settings)
         lake = Lake(data)
         span = held(lake, host, TimeRange(max(0, end_ns - settings.detect.train_span.ns), end_ns))
-        learner = Learner(known_channels(connection, host), settings.detect, settings.window)
+        learner = Learner(channels, settings.detect, settings.window)
         training = read_training(
             lambda part: lake.read("features", host, part, FEATURES),
             span,
@@ -58,6 +62,15 @@ def run_refit(settings: Settings, data: DataFolder, host: str, why: Why) -> Refi
         return refit(ModelStore(data, connection, settings.window), host, training, learner, REASONS[why])
     finally:
         connection.close()
+
+
+def _check_period(host: str, channels: Collection[Channel], settings: Settings) -> None:
+    """Raises ModelError where windows are too short to hold a value."""
+    period = min((channel.period_seconds for channel in channels), default=0.0)
+    if period > settings.window.length:
+        raise ModelError(
+            f"host {host} has a value every {format_duration(period)} and windows are {settings.window.length} long, so there is nothing to learn from; judge the recording with `hostsight analyze`, or import it into a data folder with [window] pane, length and stride of {format_duration(period)}"
+        )
 
 
 def held(lake: Lake, host: str, span: TimeRange) -> TimeRange:
