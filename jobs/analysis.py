@@ -95,6 +95,7 @@ class Analyst:
             history = History(
                 baseline.layout
             )  # it does not follow what was learnt, so nothing came before it
+        history.settle = baseline.settle
         block = history.widen(told)
         scored, ends = baseline.score(block), frame.ends(test.ts)
         ranking, usual = _ranking(baseline, scored)

@@ -99,7 +99,8 @@ class Detection:
 
     def _recalled(self, name: str, baseline: Baseline, reached_ns: int) -> _Judge:
         """With what the next windows reach back to, so that a start or a new model changes no score."""
-        judge = _Judge(name, baseline, History(baseline.layout), SignalWatch(baseline))
+        history = History(baseline.layout, baseline.settle)
+        judge = _Judge(name, baseline, history, SignalWatch(baseline))
         before = self._read(TimeRange(reached_ns - baseline.layout.lead_ns, reached_ns))
         judge.watch.note(judge.history.widen(block_from_features(before)))
         return judge

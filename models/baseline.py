@@ -1,6 +1,6 @@
-"""What healthy windows of one host taught: scales, kept channels, detectors and their calibration.
+"""What healthy windows of one host taught: regimes, kept channels, detectors and their calibration.
 
-fit    windows -> Scaler -> steps -> kept channels' columns -> detectors; each calibrated on windows it was not fitted to
+fit    windows -> Regimes -> steps -> kept channels' columns -> detectors; each calibrated on windows it was not fitted to
 score  windows -> steps -> scores -> tail probabilities and the fused score -> anomalous, confidence
 """
 
@@ -22,6 +22,7 @@ from models.frames import align, relayout, select_rows
 from models.layout import Layout
 from models.protocol import Detector, Floats, WindowBlock
 from models.pruning import representatives
+from models.regimes import Regimes
 from models.registry import Entry, entries, entry
 from models.scaling import MEAN, STEPS_PER_EFFECT, Scaler, columns, compressed
 from models.scored import Scored
@@ -62,7 +63,7 @@ class Baseline:
 
     channels: tuple[Channel, ...]
     layout: Layout
-    scaler: Scaler
+    regimes: Regimes
     standing: NDArray[np.intp]
     steady: Floats
     entries: tuple[Entry, ...]
@@ -79,6 +80,11 @@ class Baseline:
     @property
     def kept(self) -> NDArray[np.intp]:
         return np.unique(self.standing)
+
+    @property
+    def scaler(self) -> Scaler:
+        """Of all windows, whatever their regime."""
+        return self.regimes.whole
 
     @property
     def threshold(self) -> float:
@@ -112,13 +118,20 @@ class Baseline:
             threshold=self.threshold,
         )
 
+    def settle(self, block: WindowBlock) -> WindowBlock:
+        """The same windows, which follow each other, without longer ones that reach back across a switch of regimes."""
+        if len(self.regimes.own) == 1:
+            return block
+        values = self.regimes.settle(self._values(block), block.ends, self.layout)
+        return WindowBlock(block.ends, self.ids, values, self.layout)
+
     def _values(self, block: WindowBlock) -> NDArray[np.float32]:
         """[windows, channels, features of the layout]"""
         known = block if block.layout == self.layout else relayout(block, self.layout)
         return align(known, self.ids)
 
     def _score(self, values: NDArray[np.float32]) -> tuple[Floats, NDArray[np.bool_]]:
-        steps = self.scaler.steps(values)
+        steps = self.regimes.steps(values)
         scores = _scores(self.entries, self.detectors, steps[:, self.kept], self.layout)
         return scores, self._material(steps) & self._covered(values)
 
@@ -140,7 +153,7 @@ class Baseline:
         values = self._values(block)
         parts = [
             contributions(
-                self.scaler.steps(values[start : start + _SCORED_AT_ONCE])[:, :, self.layout.short()]
+                self.regimes.steps(values[start : start + _SCORED_AT_ONCE])[:, :, self.layout.short()]
             )
             for start in range(0, max(1, len(values)), _SCORED_AT_ONCE)
         ]
@@ -155,23 +168,24 @@ class Baseline:
         """
         chosen = select_rows(block, np.asarray(rows, np.intp))
         values = self._values(chosen)
-        steps = self.scaler.steps(values)
+        steps = self.regimes.steps(values)
         parts = (
             contributions(steps[:, :, self.layout.short()]).mean(axis=0)
             if len(values)
             else np.zeros(len(self.channels))
         )
         level = steps[:, :, MEAN].mean(axis=0) if len(values) else parts
+        usual = self.regimes.usual(values)
         return most(
             [
-                self._attribution(int(index), float(parts[index]), float(level[index]))
+                self._attribution(int(index), float(parts[index]), float(level[index]), usual)
                 for index in np.flatnonzero(parts)
             ]
         )
 
-    def _attribution(self, index: int, share: float, deviation: float) -> Attribution:
+    def _attribution(self, index: int, share: float, deviation: float, usual: Scaler) -> Attribution:
         channel = self.channels[index]
-        centre, step = (float(array[index, MEAN]) for array in (self.scaler.centre, self.scaler.step))
+        centre, step = (float(array[index, MEAN]) for array in (usual.centre, usual.step))
         stands = int(self.standing[index])
         return Attribution(
             channel_id=channel.id,
@@ -195,7 +209,7 @@ class Baseline:
             "baseline/facts": np.array([self.percentile, self.windows, self.threshold], np.float64),
         }
         found |= {f"layout/{name}": array for name, array in self.layout.arrays().items()}
-        found |= {f"scaler/{name}": array for name, array in self.scaler.arrays().items()}
+        found |= {f"regimes/{name}": array for name, array in self.regimes.arrays().items()}
         found |= {f"fused.tail/{name}": array for name, array in self.calibration.fused.arrays().items()}
         found |= {f"signals/{name}": array for name, array in self.signals.arrays().items()}
         for known, each, tail in zip(self.entries, self.detectors, self.calibration.tails, strict=True):
@@ -218,7 +232,7 @@ class Baseline:
         return cls(
             channels=tuple(channels),
             layout=Layout.from_arrays(_part(arrays, "layout")),
-            scaler=Scaler.from_arrays(_part(arrays, "scaler")),
+            regimes=Regimes.from_arrays(_part(arrays, "regimes")),
             standing=arrays["baseline/standing"].astype(np.intp),
             steady=arrays["baseline/steady"].astype(np.float64),
             entries=known,
@@ -271,19 +285,21 @@ def fit_baseline(
             f"{len(block.ends)} windows of {len(chosen)} channels are too few to learn from; let the agent collect for at least {FEWEST_WINDOWS} windows"
         )
     values = align(block, np.array([channel.id for channel in chosen], np.int64))
-    scaler = Scaler.fit(values, chosen, block.layout)
-    steps = scaler.steps(values)
+    regimes = Regimes.fit(values, block.ends, chosen, block.layout, seed)
+    values = regimes.settle(values, block.ends, block.layout)
+    steps = regimes.steps(values)
+    _, settled = regimes.tell(values)
     standing = representatives(compressed(steps[:, :, MEAN]), settings.correlation)
     fitting = _Fitting(block.layout, standing, seed)
     return Baseline(
         channels=chosen,
         layout=block.layout,
-        scaler=scaler,
+        regimes=regimes,
         standing=fitting.standing,
         steady=np.asarray(np.isfinite(values[:, :, MEAN]).mean(axis=0)),
         entries=fitting.entries,
         detectors=fitting.fit(steps),
-        calibration=fitting.calibrate(steps, block.ends, settings),
+        calibration=fitting.calibrate(steps[settled], block.ends[settled], settings),
         signals=Signals.fit(values[:, :, MEAN], chosen, gaps),
         percentile=settings.percentile,
         windows=len(block.ends),

@@ -6,6 +6,7 @@ are there. Only the past is looked at, so a window's features do not depend on w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -20,14 +21,21 @@ from sql.schemas import FEATURE_NAMES
 _MEAN, _STD, _MIN, _MAX, _SLOPE = (
     FEATURE_NAMES.index(name) for name in ("mean", "std", "min", "max", "slope")
 )
+Settle = Callable[[WindowBlock], WindowBlock]
+"""Wide windows that follow each other, with those that `Layout.switch_ns` reaches back to -> the same, some features left out."""
+
 _AT_ONCE = 2048
 """Windows put together at once, so that memory stays small."""
 
 
 class History:
-    """Widens blocks that follow each other; keeps as many earlier windows as the layout reaches back to."""
+    """Widens blocks that follow each other; keeps as many earlier windows as the layout reaches back to.
 
-    def __init__(self, layout: Layout) -> None:
+    settle: what a model leaves out of wide windows (`Baseline.settle`); None: nothing.
+    """
+
+    def __init__(self, layout: Layout, settle: Settle | None = None) -> None:
+        self.settle = settle
         self._layout = layout
         self._earlier: WindowBlock | None = None
 
@@ -37,11 +45,15 @@ class History:
         block: the shortest windows, ascending by end, after all that were given before.
         """
         wide = widen(block, self._layout, self._earlier)
-        if len(block.ends):
-            known = wide if self._earlier is None else concatenate([self._earlier, wide])
-            since = int(block.ends[-1]) - self._layout.lead_ns
-            self._earlier = select_rows(known, known.ends >= since)
-        return wide
+        if not len(block.ends):
+            return wide
+        known = wide if self._earlier is None else concatenate([self._earlier, wide])
+        self._earlier = select_rows(known, known.ends >= int(block.ends[-1]) - self._layout.lead_ns)
+        if self.settle is None:
+            return wide
+        first_ns = int(block.ends[0])
+        near = self.settle(select_rows(known, known.ends >= first_ns - self._layout.switch_ns))
+        return select_rows(near, near.ends >= first_ns)
 
 
 def widen(block: WindowBlock, layout: Layout, earlier: WindowBlock | None = None) -> WindowBlock:

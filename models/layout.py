@@ -51,7 +51,12 @@ class Layout:
     def lead_ns(self) -> int:
         """How far back the features of a window reach, beyond that window itself."""
         longest = (self.scales[-1] - 1) * self.window.length.ns
-        return longest + DAYS * DAY_NS if self.daily else longest
+        return longest + DAYS * DAY_NS if self.daily else max(longest, self.switch_ns)
+
+    @property
+    def switch_ns(self) -> int:
+        """How far back a switch between two regimes is looked for: twice the longest window, which may lie across one."""
+        return 0 if len(self.scales) == 1 else 2 * (self.scales[-1] + 1) * self.window.length.ns
 
     def columns(self, name: str) -> NDArray[np.intp]:
         """The positions of a feature, one a scale."""
@@ -75,11 +80,11 @@ class Layout:
 
     def short(self) -> NDArray[np.intp]:
         """The shortest windows that have a spread: what tells soonest."""
-        return self._scale(self._short)
+        return self.scale(self._short)
 
     def usual(self) -> NDArray[np.intp]:
         """Every scale, and the difference to other days."""
-        parts = [self._scale(index) for index in range(len(self.scales))]
+        parts = [self.scale(index) for index in range(len(self.scales))]
         return np.concatenate([*parts, np.arange(self.width - self.daily, self.width)])
 
     def arrays(self) -> Mapping[str, NDArray[np.generic]]:
@@ -96,7 +101,8 @@ class Layout:
         scales = tuple(int(scale) for scale in arrays["scales"].tolist())
         return cls(WindowSettings(pane=pane, length=length, stride=stride), scales, bool(arrays["daily"][0]))
 
-    def _scale(self, index: int) -> NDArray[np.intp]:
+    def scale(self, index: int) -> NDArray[np.intp]:
+        """The columns of the windows of one length."""
         names = ("mean",) if index == 0 and self.single else FEATURE_NAMES
         own = [FEATURE_NAMES.index(name) for name in names]
         return index * len(FEATURE_NAMES) + np.array(own, np.intp)

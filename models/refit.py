@@ -165,6 +165,11 @@ def _compared(
         quarantined=training.quarantined,
         compared_with=live_name,
         held_back=len(held.ends),
-        flagged=float(candidate.score(held).anomalous.mean()),
-        live_flagged=float(live.score(held).anomalous.mean()),
+        flagged=_flagged(candidate, held),
+        live_flagged=_flagged(live, held),
     )
+
+
+def _flagged(baseline: Baseline, block: WindowBlock) -> float:
+    """The share of windows that it calls anomalous."""
+    return float(baseline.score(baseline.settle(block)).anomalous.mean())

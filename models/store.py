@@ -267,9 +267,9 @@ class ModelStore:
             manifest = msgspec.json.decode(self._read(name, MANIFEST), type=Manifest)
         except msgspec.DecodeError as error:
             raise _tampered(name, MANIFEST) from error
-        if manifest.format > FORMAT:
+        if manifest.format != FORMAT:
             raise ModelError(
-                f"model {name} was written by a newer hostsight (format {manifest.format}); upgrade hostsight, or run `hostsight refit`"
+                f"model {name} was written by another hostsight (format {manifest.format}, here {FORMAT}); run `hostsight refit --host {manifest.host}`"
             )
         if manifest.model != name or not manifest.intact:
             raise _tampered(name, MANIFEST)
