@@ -104,20 +104,19 @@ class Reader:
         mean, low, high = (_placed(rows["step"], rows[name], steps) for name in ("mean", "low", "high"))
         return Series(span.start_ns, step_ns, mean, low, high)
 
-    def headlines(self, host: str, span: TimeRange, points: int) -> list[Headline]:
-        """One a subsystem that has data in `span`, in the order they are shown."""
+    def headlines(self, span: TimeRange, points: int) -> dict[str, list[Headline]]:
+        """Of each host that has data in `span`, one a subsystem, in the order they are shown."""
         step_ns, steps = _grid(span, points)
-        table = self.query(
-            "headlines", host=host, start_ns=span.start_ns, end_ns=span.end_ns, step_ns=step_ns
-        )
-        found = []
-        for (_, subsystem, label, unit), group in groupby(
-            table.to_pylist(), lambda row: (row["place"], row["subsystem"], row["label"], row["unit"])
+        table = self.query("headlines", start_ns=span.start_ns, end_ns=span.end_ns, step_ns=step_ns)
+        found: dict[str, list[Headline]] = {}
+        for (host, subsystem, label, unit), group in groupby(
+            table.to_pylist(), lambda row: (row["host"], row["subsystem"], row["label"], row["unit"])
         ):
             values = np.full(steps, np.nan)
             for row in group:
                 values[row["step"]] = row["value"]
-            found.append(Headline(subsystem, label, unit, span.start_ns, step_ns, values))
+            line = Headline(subsystem, label, unit, span.start_ns, step_ns, values)
+            found.setdefault(host, []).append(line)
         return found
 
     def _set_damaged_aside(self, needed: Sequence[View], bound: dict[str, object]) -> bool:

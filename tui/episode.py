@@ -13,7 +13,7 @@ from hostsight.clock import SECOND_NS
 from hostsight.timerange import TimeRange
 from tui.attribution import AttributionTree, Node
 from tui.glyphs import MUTED, severity
-from tui.quantity import ABSENT, duration, instant, probability
+from tui.quantity import duration, instant, probability, quantity
 from tui.source import DetectorVote, Episode, EpisodeDetail, Pulse
 from tui.text import clean, fit
 from tui.timeline import Plot, Timeline
@@ -173,11 +173,10 @@ def plain_text(detail: EpisodeDetail, now_ns: int) -> str:
     """The episode for a message to a colleague."""
     lines = [summary(detail.episode).plain, facts(detail.episode, now_ns)]
     for row in detail.attribution:
-        expected = ABSENT if row.expected is None else f"{row.expected:g}"
-        actual = ABSENT if row.actual is None else f"{row.actual:g}"
+        expected, actual = (quantity(value, row.unit) for value in (row.expected, row.actual))
         lines.append(
             f"{100 * row.share:3.0f} %  {clean(row.subsystem)} {clean(row.device)} {clean(row.metric)}: "
-            f"{actual} {clean(row.unit)}, expected {expected}"
+            f"{clean(actual)}, expected {clean(expected)}"
         )
     return "\n".join([*lines, votes(detail).plain])
 

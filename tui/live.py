@@ -5,7 +5,7 @@ Imports inside the methods: the first of them runs after the first frame.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     import models.episode_store as store
     from sql.adhoc import RunningQuery
+    from sql.reader import Headline as Line
     from sql.reader import Reader
 
 UNSHOWN = {"agent"}
@@ -67,17 +68,12 @@ class LiveSource:
         )
         return Pulse(hosts, status.problems)
 
-    def headlines(self, host: str, span: TimeRange, points: int) -> Sequence[Headline]:
-        return [
-            Headline(
-                found.subsystem,
-                found.label,
-                found.unit,
-                Series(found.start_ns, found.step_ns, found.values.tolist()),
-            )
-            for found in self._reader.headlines(host, aligned(span, points), points + 1)
-            if found.subsystem not in UNSHOWN
-        ]
+    def headlines(self, span: TimeRange, points: int) -> Mapping[str, Sequence[Headline]]:
+        found = self._reader.headlines(aligned(span, points), points + 1)
+        return {
+            host: [_headline(line) for line in lines if line.subsystem not in UNSHOWN]
+            for host, lines in found.items()
+        }
 
     def episodes(self, span: TimeRange) -> Sequence[Episode]:
         from models.episode_store import list_episodes
@@ -172,6 +168,11 @@ def aligned(span: TimeRange, points: int) -> TimeRange:
     length = max(1, span.end_ns - span.start_ns)
     step = -(-length // (max(1, points) * SECOND_NS)) * SECOND_NS
     return TimeRange(span.start_ns // step * step, -(-span.end_ns // step) * step)
+
+
+def _headline(line: Line) -> Headline:
+    series = Series(line.start_ns, line.step_ns, line.values.tolist())
+    return Headline(line.subsystem, line.label, line.unit, series)
 
 
 def _episode(row: store.Episode) -> Episode:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from textual import events
@@ -64,7 +64,7 @@ class Overview(View):
     def on_mount(self) -> None:
         # episodes and progress cost little; the strips' values are read less often when they cost more
         self._strips = Pace(self.console.clock, share=0.04)
-        self._headlines: dict[str, Sequence[Headline]] = {}
+        self._headlines: Mapping[str, Sequence[Headline]] = {}
         self._shown_for = ("", False)
 
     def _asked_for(self) -> tuple[str, bool]:
@@ -77,10 +77,7 @@ class Overview(View):
         ]
         if self._strips.due or self._asked_for() != self._shown_for:
             with self._strips.within():
-                self._headlines = {
-                    status.host: await read(source.headlines, status.host, span, POINTS)
-                    for status in pulse.hosts
-                }
+                self._headlines = await read(source.headlines, span, POINTS)
             self._shown_for = self._asked_for()
         await self._show_hosts(pulse, self._headlines, open_episodes, span)
         self._show_problems(pulse.problems)
@@ -91,7 +88,7 @@ class Overview(View):
     async def _show_hosts(
         self,
         pulse: Pulse,
-        headlines: dict[str, Sequence[Headline]],
+        headlines: Mapping[str, Sequence[Headline]],
         episodes: Sequence[Episode],
         span: TimeRange,
     ) -> None:

@@ -8,7 +8,7 @@ The types are msgspec's, not dataclasses: those would cost the first frame 7 ms.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -154,8 +154,8 @@ class Query(Protocol):
 class Source(Protocol):
     def pulse(self) -> Pulse: ...
 
-    def headlines(self, host: str, span: TimeRange, points: int) -> Sequence[Headline]:
-        """One a subsystem that has data, in the order they are shown; about `points` values each."""
+    def headlines(self, span: TimeRange, points: int) -> Mapping[str, Sequence[Headline]]:
+        """Of each host that has data, one a subsystem, in the order they are shown; about `points` values each."""
         ...
 
     def episodes(self, span: TimeRange) -> Sequence[Episode]:

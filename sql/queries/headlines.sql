@@ -1,9 +1,9 @@
--- The figure that stands for each subsystem, over time, in evenly long steps.
+-- The figure that stands for each subsystem of each host, over time, in evenly long steps.
 --
 -- inputs   features, channels
--- binds    $host; $start_ns, $end_ns: the time; $step_ns: length of a step
--- output   place: order in which they are shown; subsystem, label, unit; step: number of the step, from 0; value
--- grain    one row a subsystem and step that has a window ending in it
+-- binds    $start_ns, $end_ns: the time; $step_ns: length of a step
+-- output   host; place: order in which they are shown; subsystem, label, unit; step: number of the step, from 0; value
+-- grain    one row a host, subsystem and step that has a window ending in it
 --
 -- Devices are added up; those that are made of others (bonds, bridges, VLANs, tunnels, md, device mapper) would count twice.
 -- A percentage is of a whole: what two clocks make of it above 100 is not shown.
@@ -19,10 +19,9 @@ WITH headlines (place, subsystem, metric, label, unit) AS (
     (6, 'agent', 'cpu_percent', 'own CPU', '%')
 ),
 shown AS (
-  SELECT channel_id, place, headlines.subsystem, label, headlines.unit
+  SELECT channel_id, host, place, headlines.subsystem, label, headlines.unit
   FROM channels JOIN headlines USING (subsystem, metric)
-  WHERE host = $host
-    AND (subsystem NOT IN ('cpu', 'memory', 'agent') OR device = 'host')
+  WHERE (subsystem NOT IN ('cpu', 'memory', 'agent') OR device = 'host')
     AND NOT regexp_matches(
       device,
       '^(lo$|bond|team|br|docker|cni|ovs|veth|virbr|vlan|macvlan|ipvlan|vxlan|geneve|flannel|cilium|tun|wg|md|dm-|loop|zram)'
@@ -30,15 +29,15 @@ shown AS (
     AND NOT (headlines.subsystem = 'network' AND regexp_matches(device, '[.][0-9]+$'))
 ),
 totals AS (
-  SELECT place, subsystem, label, unit, window_end, sum(mean::DOUBLE) AS total
+  SELECT host, place, subsystem, label, unit, window_end, sum(mean::DOUBLE) AS total
   FROM features JOIN shown USING (channel_id)
   WHERE window_end > make_timestamp_ns($start_ns) AND window_end <= make_timestamp_ns($end_ns)
   GROUP BY ALL
 )
 SELECT
-  place, subsystem, label, unit,
+  host, place, subsystem, label, unit,
   (epoch_ns(window_end) - 1 - $start_ns) // $step_ns AS step,
   if(unit = '%', least(avg(total), 100), avg(total)) AS value
 FROM totals
-GROUP BY place, subsystem, label, unit, step
-ORDER BY place, step
+GROUP BY host, place, subsystem, label, unit, step
+ORDER BY host, place, step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -120,10 +120,12 @@ class FakeSource:
             raise self.failure
         return Pulse(self.hosts, self.problems)
 
-    def headlines(self, host: str, span: TimeRange, points: int) -> Sequence[Headline]:
+    def headlines(self, span: TimeRange, points: int) -> Mapping[str, Sequence[Headline]]:
         self.spans.append(span)
-        if self.lines is not None:
-            return self.lines
+        lines = self._lines(span) if self.lines is None else self.lines
+        return {host.host: lines for host in self.hosts}
+
+    def _lines(self, span: TimeRange) -> Sequence[Headline]:
         return (
             Headline("cpu", "busy", "%", wave(span, peak=90)),
             Headline("memory", "used", "%", wave(span, peak=40)),

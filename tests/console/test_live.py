@@ -56,7 +56,7 @@ def test_an_empty_folder_is_no_hosts_and_no_episodes(data: DataFolder) -> None:
     source = LiveSource(data, Settings(), FakeClock())
     assert source.pulse().hosts == ()
     assert source.episodes(SPAN) == ()
-    assert source.headlines("gpu01", SPAN, 60) == []
+    assert source.headlines(SPAN, 60) == {}
 
 
 def test_a_host_with_a_live_model_is_live(source: LiveSource) -> None:
@@ -66,7 +66,7 @@ def test_a_host_with_a_live_model_is_live(source: LiveSource) -> None:
 
 
 def test_headlines_have_gaps_where_nothing_was_stored(source: LiveSource) -> None:
-    (cpu,) = source.headlines("gpu01", SPAN, 60)
+    (cpu,) = source.headlines(SPAN, 60)["gpu01"]
     assert (cpu.subsystem, cpu.label, cpu.unit) == ("cpu", "busy", "%")
     assert cpu.series.step_ns == SECOND_NS
     assert [cpu.series.values[index] for index in (0, 9, 20, 59)] == [1.0, 10.0, 21.0, 60.0]

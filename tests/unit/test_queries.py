@@ -25,8 +25,8 @@ from sql.schemas import FEATURES
 START = 1_700_000_000 * SECOND_NS
 
 
-def channel(subsystem: Subsystem, device: str, metric: str) -> Channel:
-    return Channel("gpu01", subsystem, device, metric, "rate", "1", 0.1, "/proc")
+def channel(subsystem: Subsystem, device: str, metric: str, host: str = "gpu01") -> Channel:
+    return Channel(host, subsystem, device, metric, "rate", "1", 0.1, "/proc")
 
 
 BUSY = channel("cpu", "host", "busy_percent")
@@ -91,7 +91,7 @@ def test_a_series_keeps_to_its_channel_host_and_time(data: DataFolder) -> None:
 
 
 def test_headlines_stand_for_their_subsystems_in_order(data: DataFolder) -> None:
-    channels = {
+    channels: dict[Channel, Sequence[float]] = {
         channel("storage", "vda", "read_bytes_per_s"): [100, 200],
         channel("storage", "vda", "write_bytes_per_s"): [10, 20],
         channel("storage", "dm-0", "read_bytes_per_s"): [100, 200],
@@ -107,7 +107,13 @@ def test_headlines_stand_for_their_subsystems_in_order(data: DataFolder) -> None
     }
     remember(data, list(channels))
     write(data, 0, {known.id: values for known, values in channels.items()})
-    found = Reader(data).headlines("gpu01", span(0, 3), 10)
+    other = channel("cpu", "host", "busy_percent", "gpu02")
+    remember(data, [other])
+    write(data, 0, {other.id: [7, 8]}, host="gpu02")
+    hosts = Reader(data).headlines(span(0, 3), 10)
+    assert list(hosts) == ["gpu01", "gpu02"]
+    np.testing.assert_array_equal(hosts["gpu02"][0].values, [7, 8, np.nan])
+    found = hosts["gpu01"]
     assert [(line.subsystem, line.label, line.unit) for line in found] == [
         ("cpu", "busy", "%"), ("memory", "used", "%"), ("network", "traffic", "B/s"), ("storage", "throughput", "B/s"),
     ]  # fmt: skip
@@ -117,7 +123,7 @@ def test_headlines_stand_for_their_subsystems_in_order(data: DataFolder) -> None
 
 
 def test_an_empty_data_folder_has_no_headlines_and_empty_series(data: DataFolder) -> None:
-    assert Reader(data).headlines("gpu01", span(0, 5), 5) == []
+    assert Reader(data).headlines(span(0, 5), 5) == {}
     assert np.isnan(Reader(data).series("gpu01", 1, span(0, 5), 5).mean).all()
 
 
