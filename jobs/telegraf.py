@@ -18,6 +18,7 @@ from hostsight.errors import StorageError, StoreUnavailableError
 from hostsight.settings import Settings, StoreSettings
 from hostsight.timerange import TimeRange, format_duration
 from ingest.influx.client import InfluxClient
+from ingest.influx.reach import reach
 from ingest.influx.telegraf import absence, first_stamps, kept_by_telegraf, newest_stamps, read
 from ingest.store import SAMPLES
 from sql.rates import gap_ns, samples
@@ -73,8 +74,7 @@ class TelegrafStore:
         self._client = InfluxClient(settings.influx)
         self._clock = clock
         self._period_ns = settings.influx.telegraf_interval.ns
-        self._lateness_ns = settings.influx.lateness.ns
-        self._kept_ns = settings.retention.samples.ns
+        self._settings = settings
         self._newest: dict[str, int] = {}
         self._first: dict[str, int] = {}
         self._hosts: dict[str, _Host] = {}
@@ -92,19 +92,14 @@ class TelegrafStore:
         return sorted(self._newest)
 
     def span(self, host: str) -> TimeRange | None:
-        """Up to one interval before the newest point: by then all inputs of the interval before have been flushed.
-
-        It begins where samples that are kept here begin: what is older would be deleted at once.
-        """
+        """Up to one interval before the newest point: by then all inputs of the interval before have been flushed."""
         self._poll()
         if host not in self._newest:
             return None
         if host not in self._first:
             self._first |= first_stamps(self._client)
         now_ns = self._clock.wall_ns()
-        start_ns = max(floor_second(self._first.get(host, 0)), floor_second(now_ns - self._kept_ns))
-        end_ns = min(self._complete(host, now_ns), floor_second(now_ns - self._lateness_ns))
-        return TimeRange(start_ns, max(start_ns, end_ns))
+        return reach(self._settings, self._first.get(host, 0), self._complete(host, now_ns), now_ns)
 
     def _complete(self, host: str, now_ns: int) -> int:
         newest_ns = self._newest[host]

@@ -8,7 +8,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from hostsight.channel import Channel
-from hostsight.clock import SECOND_NS, Clock, floor_second
+from hostsight.clock import SECOND_NS, Clock
 from hostsight.settings import Settings
 from hostsight.timerange import TimeRange
 from ingest.influx.ahead import ReadAhead
@@ -17,6 +17,7 @@ from ingest.influx.client import InfluxClient
 from ingest.influx.export import Exporter, Key
 from ingest.influx.guess import guessed_channel
 from ingest.influx.hosts import first_stamp, read_progress
+from ingest.influx.reach import reach
 from ingest.store import SAMPLES
 
 POLL_NS = SECOND_NS // 2
@@ -44,8 +45,7 @@ class InfluxStore:
         self._client = InfluxClient(settings.influx)
         self._exporting = InfluxClient(settings.influx)
         self._ahead = ReadAhead(Exporter(self._exporting))
-        self._lateness_ns = settings.influx.lateness.ns
-        self._kept_ns = settings.retention.samples.ns
+        self._settings = settings
         self._clock = clock
         self._until: dict[str, int] = {}
         self._first: dict[str, int] = {}
@@ -63,10 +63,7 @@ class InfluxStore:
         return sorted(self._until)
 
     def span(self, host: str) -> TimeRange | None:
-        """Up to what the host's drain has sent, and not before `lateness` is over.
-
-        It begins where samples that are kept here begin: what is older would be deleted at once.
-        """
+        """Up to what the host's drain has sent."""
         self._poll()
         if host not in self._until:
             return None
@@ -74,11 +71,8 @@ class InfluxStore:
             found = first_stamp(self._client, host)
             if found is None:
                 return None
-            self._first[host] = floor_second(found)
-        now_ns = self._clock.wall_ns()
-        start_ns = max(self._first[host], floor_second(now_ns - self._kept_ns))
-        end_ns = min(self._until[host], floor_second(now_ns - self._lateness_ns))
-        return TimeRange(start_ns, max(start_ns, end_ns))
+            self._first[host] = found
+        return reach(self._settings, self._first[host], self._until[host], self._clock.wall_ns())
 
     def channels(self, host: str) -> Sequence[Channel]:
         return self._hosts[host].all() if host in self._hosts else ()
@@ -101,10 +95,10 @@ class InfluxStore:
     def _following(self, host: str, span: TimeRange) -> TimeRange | None:
         """What a job that catches up asks for next; None where it is not complete, or too long to be held."""
         length_ns = span.end_ns - span.start_ns
-        complete_ns = min(self._until.get(host, 0), self._clock.wall_ns() - self._lateness_ns)
-        if length_ns > AHEAD_NS or span.end_ns + length_ns > complete_ns:
-            return None
-        return TimeRange(span.end_ns, span.end_ns + length_ns)
+        following = TimeRange(span.end_ns, span.end_ns + length_ns)
+        known = self._first.get(host, 0), self._until.get(host, 0)
+        complete = reach(self._settings, *known, self._clock.wall_ns()).contains(following)
+        return following if complete and length_ns <= AHEAD_NS else None
 
     def _silence(self, host: str, span: TimeRange) -> TimeRange:
         """From `span` to the host's next tick: days without telemetry cost one question, not one a minute."""

@@ -6,15 +6,19 @@ import sqlite3
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from hostsight.channel import Channel
+from hostsight.clock import SystemClock
 from hostsight.errors import StorageError, StoreUnavailableError
 from hostsight.folders import DataFolder
-from hostsight.settings import InfluxSettings
+from hostsight.settings import InfluxSettings, Settings
 from hostsight.timerange import TimeRange
 from ingest.influx.client import InfluxClient
 from ingest.influx.export import TRIALS, Export, Exporter, export, export_by_influxql
+from ingest.influx.influxql import Question
+from ingest.influx.store import InfluxStore
 from tests.influx.conftest import new_bucket
 from tests.influx.server import Server
 from tests.influx.telemetry import HOST, channels, drain_all, make_drain, numbers, spool
@@ -97,7 +101,7 @@ def test_a_mapping_to_another_bucket_is_found_and_left_alone(
     span = filled(influx, data, state, list(channels(20)))
     other, asked = new_bucket(v2), []
 
-    def misled(_: str, host: str, asked_for: TimeRange) -> list[str]:
+    def misled(_: str, host: str, asked_for: TimeRange) -> list[Question]:
         asked.append(asked_for)
         return list(real(other.bucket, host, asked_for))
 
@@ -121,3 +125,28 @@ def test_when_it_fails_later_flux_does_it(
         first = exporter.export(HOST, span)
         monkeypatch.setattr(client, "stream", lambda *_: iter([b"name,tags,time,a\n"]))
         assert exporter.export(HOST, span).samples.equals(first.samples)
+
+
+def test_a_job_that_catches_up_finds_each_minute_fetched_once_and_none_that_is_not_complete(
+    influx: InfluxSettings, data: DataFolder, state: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = spool(data, numbers(180, 20), channels(20), ticks_per_second=1)
+    with InfluxClient(influx) as client:
+        drain_all(make_drain(influx, data, state), client)
+    asked: list[TimeRange] = []
+    real = Exporter.export
+
+    def noted(self: Exporter, host: str, span: TimeRange) -> Export:
+        asked.append(span)
+        return real(self, host, span)
+
+    monkeypatch.setattr(Exporter, "export", noted)
+    minutes = [TimeRange(at, at + 60 * 10**9) for at in range(whole.start_ns, whole.end_ns, 60 * 10**9)]
+    store = InfluxStore(Settings(influx=influx), SystemClock())
+    try:
+        assert store.span(HOST) == whole
+        found = [store.export(HOST, minute) for minute in minutes]
+    finally:
+        store.close()
+    assert asked == minutes
+    assert pa.concat_tables(found).num_rows == np.isfinite(numbers(180, 20)).sum()
