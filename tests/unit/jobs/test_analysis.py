@@ -87,11 +87,11 @@ def test_a_map_that_names_gpus_lets_them_be_compared() -> None:
     job = 1.2e9 + 4e8 * (np.arange(1200) // 50 % 2)  # all of them up and down with the job
     values = np.tile(job[:, np.newaxis], (1, 4)) + np.random.default_rng(4).normal(0, 5e6, (1200, 4))
     values[950:1000, 2] = 1.2e9  # as it does at other times, while its peers work
-    values = values.astype(np.float32)
     ts = np.arange(1200) * MINUTE_NS
-    whole = Recording(Path("made.parquet"), ts, pa.timestamp("ns"), names, values)
+    whole = Recording(Path("made.parquet"), ts, pa.timestamp("ns"), names, values.astype(np.float32))
     halves = (
-        replace(whole, ts=ts[part], values=values[part]) for part in (slice(None, 600), slice(600, None))
+        replace(whole, ts=ts[part], values=whole.values[part])
+        for part in (slice(None, 600), slice(600, None))
     )
     (episode,) = Analyst(DetectSettings(), WindowSettings(), Naming(named=named)).analyse(*halves).episodes
     assert episode.device == "gpu2"
