@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import wraps
+from importlib import import_module
 from threading import Event
-from typing import Any, ClassVar, ParamSpec, TypeVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -20,6 +22,7 @@ from tui.follow import Follow
 from tui.history import History, user_history
 from tui.overview import Overview
 from tui.source import Pulse, Source
+from tui.text import clean
 from tui.view import View
 
 P = ParamSpec("P")
@@ -38,6 +41,23 @@ KEY_NAMES = {
     "home": "Home",
     "end": "End",
 }
+
+
+def _said(method: Callable[Concatenate[Console, P], None]) -> Callable[Concatenate[Console, P], None]:
+    """What cannot be imported, as after an upgrade under a running console, is said instead of ending it."""
+
+    @wraps(method)
+    def guarded(console: Console, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            method(console, *args, **kwargs)
+        except ImportError as error:
+            console.notify(
+                f"this cannot be shown ({clean(str(error))}); leave the console and start it again",
+                severity="error",
+                markup=False,
+            )
+
+    return guarded
 
 
 def _episodes() -> View:
@@ -134,8 +154,10 @@ class Console(App[None]):
             return None
         return max(0.0, (self.clock.wall_ns() - self._newest_ns) / SECOND_NS)
 
+    @_said
     def action_view(self, mode: str) -> None:
         if self.current_mode != mode:
+            import_module(f"tui.{mode}")  # before the present view is left
             self.switch_mode(mode)
         else:
             self.call_later(self._to_base)
@@ -162,6 +184,7 @@ class Console(App[None]):
         self.follow.toggle(self.clock.wall_ns())
         self._range_changed()
 
+    @_said
     def action_range(self) -> None:
         from tui.prompt import Prompt
 
@@ -181,17 +204,20 @@ class Console(App[None]):
             self.view.update_header()
             self.view.reload()
 
+    @_said
     def action_help(self) -> None:
         from tui.help import Help
 
         if not isinstance(self.screen, Help):
             self.push_screen(Help(self.screen))
 
+    @_said
     def show_episode(self, episode_id: int) -> None:
         from tui.episode import EpisodeView
 
         self.push_screen(EpisodeView(episode_id))
 
+    @_said
     def show_episodes_of(self, host: str) -> None:
         """The list of episodes, filtered to `host`."""
         from tui.episodes import Episodes

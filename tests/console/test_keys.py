@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 
 import pytest
 
 from hostsight.errors import HostsightError
 from tests.console.fake import FakeSource
-from tests.console.screen import SMALL, console, shown, until
+from tests.console.screen import LARGE, SMALL, console, shown, until
 from tui.app import show
 from tui.episodes import Episodes
 from tui.help import Help, help_text
@@ -123,3 +124,23 @@ def test_a_console_that_broke_is_a_failure_of_the_command(monkeypatch: pytest.Mo
     monkeypatch.setattr(app, "_return_code", 1)
     with pytest.raises(HostsightError, match="the console broke"):
         show(app)
+
+
+@pytest.mark.parametrize(
+    ("key", "module"), [("3", "tui.query"), ("question_mark", "tui.help"), ("t", "tui.prompt")]
+)
+async def test_what_cannot_be_imported_is_said_and_the_console_goes_on(
+    monkeypatch: pytest.MonkeyPatch, key: str, module: str
+) -> None:
+    app = console()
+    async with app.run_test(size=LARGE) as pilot:
+        await shown(pilot, "busy")
+        monkeypatch.setitem(sys.modules, module, None)
+        await pilot.press(key)
+        await until(pilot, lambda: len(app._notifications) == 1)
+        (said,) = app._notifications
+        assert said.message.startswith(f"this cannot be shown (import of {module}")
+        assert said.message.endswith("start it again")
+        monkeypatch.undo()
+        await pilot.press("2")
+        await shown(pilot, "1 episode")
