@@ -75,8 +75,7 @@ def collection_settings(
 ) -> Settings:
     """`load_settings` for what reads the kernel's files.
 
-    Raises UsageError where `root` holds neither /proc nor /sys, SettingsError where a disabled collector
-    or the folder of the site's own does not exist.
+    Raises UsageError where `root` holds neither /proc nor /sys, SettingsError where a disabled collector does not exist.
     """
     from ingest.registry import enabled
 

@@ -58,7 +58,7 @@ def run_agent(settings: Settings, data: DataFolder, *, seconds: float | None = N
     """Collect into the spool of `data` until a signal comes or `seconds` are over.
 
     Raises LockedError where another agent holds `data`, StorageError where it cannot be written from the start,
-    UsageError and SettingsError where the settings name no folder or collector. A spool that fails later is
+    UsageError where the settings name no folder to read, SettingsError where they disable a collector that there is not. A spool that fails later is
     reported and tried again, and so is a collector.
     """
     for name, value in _LEAN.items():

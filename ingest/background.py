@@ -1,8 +1,7 @@
-"""A reader in a thread of its own, so that a collector that takes long, or never returns, delays no tick."""
+"""A reader in another thread, so that a collector that takes long, or never returns, delays no tick."""
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from hostsight.clock import SECOND_NS, Clock
 from ingest.collector import Slot, Values
+from ingest.crew import WAIT_SECONDS, Crew
 from ingest.reader import Condition, Reader
 
 HUNG_SECONDS = 10.0
@@ -27,20 +27,20 @@ class Reading:
 
 
 class BackgroundReader:
-    """Runs one reader; at most one reading is under way. `poll` never waits."""
+    """Has `crew`, or one of its own, run one reader; at most one reading is under way. `poll` never waits."""
 
-    def __init__(self, reader: Reader, clock: Clock) -> None:
+    def __init__(self, reader: Reader, clock: Clock, crew: Crew | None = None) -> None:
         self.collector = reader.collector
         self.slots = reader.slots
         self.read_ns = reader.read_ns
         self._condition = reader.condition
         self._reader = reader
         self._clock = clock
+        self._own_crew = crew is None
+        self._crew = crew or Crew(clock)
         self._asked_ns: int | None = None
-        self._requests: SimpleQueue[bool] = SimpleQueue()
+        self._begun = False
         self._readings: SimpleQueue[Reading] = SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name=reader.collector.name, daemon=True)
-        self._thread.start()
 
     @property
     def condition(self) -> Condition:
@@ -59,23 +59,32 @@ class BackgroundReader:
         """Take the reading that has finished since the last call, if any; ask for one if `due` and it may give any."""
         values = self._take() if self._asked_ns is not None else None
         if due and self._asked_ns is None and not self._reader.resting:
-            self._asked_ns = self._clock.monotonic_ns()
-            self._requests.put(True)
+            self._begun, self._asked_ns = False, self._clock.monotonic_ns()
+            self._crew.ask(self._work)
         return values
 
     def wait(self, seconds: float) -> Values | None:
         """Take the reading under way once it has finished; None where it has not within `seconds`."""
-        return self._take(seconds) if self._asked_ns is not None else None
+        values = None
+        while self._asked_ns is not None and seconds >= 0:
+            values = self._take(min(seconds, WAIT_SECONDS))
+            seconds -= WAIT_SECONDS
+        return values
 
     def close(self, seconds: float = 0.2) -> None:
-        """End the thread; one that never returns is left behind and ends with the process."""
-        self._requests.put(False)
-        self._thread.join(seconds)
+        """Close the reader; one that does not return within `seconds` is left behind and ends with the process."""
+        self.wait(seconds)
+        if self._asked_ns is None:
+            self._reader.close()
+        if self._own_crew:
+            self._crew.close()
 
     def _take(self, seconds: float = 0.0) -> Values | None:
         try:
             reading = self._readings.get(block=seconds > 0, timeout=seconds)
         except Empty:
+            if not self._begun and self._asked_ns is not None:
+                self._crew.help(self._asked_ns)
             return None
         self._asked_ns = None
         self.slots = reading.slots
@@ -84,9 +93,8 @@ class BackgroundReader:
         return reading.values
 
     def _work(self) -> None:
+        self._begun = True
         reader = self._reader
-        while self._requests.get():
-            with np.errstate(invalid="ignore", over="ignore"):
-                values = reader.step()
-            self._readings.put(Reading(reader.slots, values, reader.condition, reader.read_ns))
-        reader.close()
+        with np.errstate(invalid="ignore", over="ignore"):
+            values = reader.step()
+        self._readings.put(Reading(reader.slots, values, reader.condition, reader.read_ns))

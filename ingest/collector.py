@@ -124,9 +124,13 @@ def tier_on(collector: Collector, host: Host) -> Tier:
 
 
 class Captured(Protocol):
-    """Something that a collector reads, such as a KeptFile: what `capture` notes is what a later reading gives."""
+    """Something that a collector reads, such as a KeptFile: what `capture` notes is what a later reading gives.
+
+    `forget` drops what was captured and never read.
+    """
 
     def capture(self) -> None: ...
+    def forget(self) -> None: ...
 
 
 def captured_by(collector: Collector) -> Sequence[Captured]:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 _LIMIT = 64 * 2**20
 _MARGIN = 512
+_WHOLE = 2048
+"""The kernel hands most of /proc out a page of whole records at a time, and none that follows shorter ones has half a page:
+what is shorter than this is all."""
 _GONE = frozenset({errno.ENODEV, errno.ESRCH, errno.ENOENT, errno.ESTALE, errno.ENXIO})
 
 
@@ -36,6 +39,10 @@ class KeptFile:
             self._captured.append(self._read())
         except OSError as error:
             self._captured.append(error)
+
+    def forget(self) -> None:
+        """Drop what was captured and not read."""
+        self._captured.clear()
 
     def read(self) -> bytes:
         """The whole content; raises OSError."""
@@ -69,7 +76,7 @@ class KeptFile:
 
     def close(self) -> None:
         """Close the descriptor and forget what was read and captured; a later read opens the file again."""
-        self._captured.clear()
+        self.forget()
         self._shut()
 
     def _shut(self) -> None:
@@ -94,9 +101,9 @@ class KeptFile:
         return (status.st_dev, status.st_ino) != self._identity
 
     def _content(self) -> bytes:
-        """A short read is not the end: the kernel hands most of /proc out a page of whole records at a time."""
+        """A short read is not always the end; one more read tells."""
         first = os.pread(self._fd, self._size, 0)
-        if not first:
+        if not first or (len(first) < _WHOLE and self._identity is None):
             return first
         rest = os.pread(self._fd, self._size, len(first))
         if not rest:

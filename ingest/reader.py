@@ -110,6 +110,8 @@ class Reader:
         taken, self._captured = self._captured, []
         values = np.full((captures, len(self.slots)), np.nan)
         parsed, error = self._parse(values[: len(taken)])
+        for one in self._read_from:
+            one.forget()
         values[:parsed] = self._rates.rows(values[:parsed], taken[:parsed])
         values[parsed:] = np.nan
         if error is None and parsed < len(taken):

@@ -88,7 +88,7 @@ def collectors() -> tuple[Collector, ...]:
 def enabled(disabled: Sequence[str], folder: str = "") -> tuple[Collector, ...]:
     """All collectors but those named, those of the site in `folder` included.
 
-    Raises SettingsError where there is none of a name, or no such folder.
+    Raises SettingsError where there is none of a name.
     """
     own = collectors()
     known = {one.name: one for one in (*own, *site_collectors(folder, {one.name for one in own}))}

@@ -15,8 +15,9 @@ from hostsight.clock import SECOND_NS, Clock, floor_second
 from hostsight.errors import UsageError
 from hostsight.settings import AgentSettings, Settings
 from ingest.background import BackgroundReader
-from ingest.collector import Collector, Host, Slot, Tier
+from ingest.collector import Collector, Host, Slot, Tier, in_background
 from ingest.collectors.agent import AgentCollector, TicksCollector
+from ingest.crew import Crew
 from ingest.meter import Meter
 from ingest.pace import Pace
 from ingest.reader import Condition, Reader
@@ -87,6 +88,7 @@ class Sampler:
         self._kept: NDArray[np.intp] | None = None
         self._schedule: Schedule | None = None
         self._pace = Pace(self._tick_ns, settings.agent.idle_tick.ns) if settings.agent.adaptive else None
+        self._crew = Crew(clock)
         self._sources = self._arrange(collectors, host, settings.agent)
         self._fast = [source for source in self._sources if source.tier is Tier.FAST]
         self._rarer = [source for source in self._sources if source.tier is not Tier.FAST]
@@ -97,7 +99,10 @@ class Sampler:
     def _arrange(
         self, collectors: Sequence[Collector], host: Host, settings: AgentSettings
     ) -> tuple[Source, ...]:
-        """Sources of the medium tier take turns, so that no tick reads them all."""
+        """Sources that the tick itself reads each `medium` take turns, so that no tick reads them all.
+
+        Those in the background follow one another from one tick on.
+        """
         periods = {Tier.FAST: 0, Tier.MEDIUM: settings.medium.ns, Tier.SLOW: settings.slow.ns}
         turns = max(1, periods[Tier.MEDIUM] // self._tick_ns)
         turn, sources = 0, []
@@ -105,9 +110,11 @@ class Sampler:
             if isinstance(collector, AgentCollector | TicksCollector):
                 collector.meter = self.meter
             reader = Reader(collector, host, self._clock)
-            delay_ns = turn % turns * self._tick_ns if reader.tier is Tier.MEDIUM else 0
-            turn += reader.tier is Tier.MEDIUM
-            sources.append(Source(reader, periods[reader.tier], delay_ns, self._tick_ns, self._clock))
+            takes_turns = reader.tier is Tier.MEDIUM and not in_background(collector)
+            delay_ns = turn % turns * self._tick_ns if takes_turns else 0
+            turn += takes_turns
+            period_ns = periods[reader.tier]
+            sources.append(Source(reader, period_ns, delay_ns, self._tick_ns, self._in_thread))
         return tuple(sources)
 
     def open(self) -> None:
@@ -195,7 +202,7 @@ class Sampler:
 
     @property
     def threaded(self) -> tuple[str, ...]:
-        """The collectors that have a thread of their own now, by name."""
+        """The collectors that are read in the background now, by name."""
         threaded = (one for one in self._sources if isinstance(one.reader, BackgroundReader))
         return tuple(source.collector.name for source in threaded)
 
@@ -203,6 +210,7 @@ class Sampler:
         """Close every collector; one that never returns is left behind."""
         for source in self._sources:
             source.reader.close()
+        self._crew.close()
 
     def _opened(self) -> Schedule:
         if self._schedule is None:
@@ -215,6 +223,9 @@ class Sampler:
         self.stamp_ns = instant.wall_ns
         self.meter.tick(instant)
         return instant
+
+    def _in_thread(self, reader: Reader) -> BackgroundReader:
+        return BackgroundReader(reader, self._clock, self._crew)
 
     def _poll(self, sources: Sequence[Source], instant: Instant) -> tuple[list[_Reading], bool]:
         """Readings that are new at this tick, and whether the hardware of any source has changed."""

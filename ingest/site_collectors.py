@@ -24,7 +24,7 @@ _METHODS = ("open", "read", "absent", "close")
 
 
 class NotLoadedCollector:
-    """Stands for a file that could not be loaded: it fails with the reason."""
+    """Stands for a file, or the folder, that could not be loaded: it fails with the reason."""
 
     name: ClassVar[str] = "site"
     subsystem: ClassVar[Subsystem] = "agent"
@@ -49,16 +49,17 @@ class NotLoadedCollector:
 def site_collectors(folder: str, taken: Collection[str]) -> tuple[Collector, ...]:
     """The collectors in `folder`, by file name; none where `folder` is empty. `taken`: names they may not have.
 
-    Raises SettingsError where there is no such folder.
+    A folder that is not there, or cannot be read, is told as one that failed.
     """
     if not folder:
         return ()
     try:
         paths = sorted(path for path in Path(folder).iterdir() if path.suffix == ".py")
     except OSError as error:
-        raise SettingsError(
+        said = (
             f"[agent] collectors = {folder} cannot be read ({error.strerror}); name a folder of Python files"
-        ) from error
+        )
+        return (_not_loaded(Path(folder).name, SettingsError(said)),)
     found: dict[str, Collector] = {}
     for path in paths:
         one = _load(path, {*taken, *found})
@@ -72,9 +73,13 @@ def _load(path: Path, taken: Collection[str]) -> Collector:
         return _checked(_module(path), path, taken)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - any fault of a site's file is shown as that file's
         reason = error if isinstance(error, Exception) else RuntimeError(f"{path} ends the process")
-        name = f"site:{path.stem}"
-        kind = type(name, (NotLoadedCollector,), {"name": name})
-        return cast(Collector, kind(reason))
+        return _not_loaded(path.stem, reason)
+
+
+def _not_loaded(stem: str, reason: Exception) -> Collector:
+    name = f"site:{stem}"
+    kind = type(name, (NotLoadedCollector,), {"name": name})
+    return cast(Collector, kind(reason))
 
 
 def _check_rights(path: Path) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hostsight.clock import Clock
 from ingest.background import BackgroundReader
 from ingest.collector import Slot, Values, in_background
 from ingest.reader import Reader
@@ -21,13 +20,20 @@ _PATIENCE = 3
 class Source:
     """One collector of the sampler. `slots` is its part of the layout, `place` where that stands."""
 
-    def __init__(self, reader: Reader, period_ns: int, delay_ns: int, tick_ns: int, clock: Clock) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        period_ns: int,
+        delay_ns: int,
+        tick_ns: int,
+        in_thread: Callable[[Reader], BackgroundReader],
+    ) -> None:
         self.collector = reader.collector
         self.tier = reader.tier
         self.slots: tuple[Slot, ...] = ()
         self.place = slice(0, 0)
         self.reader: Reader | BackgroundReader = reader
-        self._clock = clock
+        self._in_thread = in_thread
         self._period_ns = period_ns
         self._delay_ns = delay_ns
         self._tick_ns = tick_ns
@@ -38,7 +44,7 @@ class Source:
         self._slow = 0
         self._rows: list[int] = []
         if in_background(reader.collector):
-            self.reader = BackgroundReader(reader, clock)
+            self.reader = in_thread(reader)
 
     @property
     def changed(self) -> bool:
@@ -94,4 +100,4 @@ class Source:
     def _watch(self, reader: Reader) -> None:
         self._slow = self._slow + 1 if reader.read_ns > SLOW_SHARE * self._tick_ns else 0
         if self._slow >= _PATIENCE or reader.held_up:
-            self.reader = BackgroundReader(reader, self._clock)
+            self.reader = self._in_thread(reader)

@@ -31,6 +31,9 @@ class _Timing:
     def capture(self) -> None:
         self._captured.append((self.meter.lateness, self.meter.clock_step))
 
+    def forget(self) -> None:
+        self._captured.clear()
+
     def read(self) -> tuple[float, float]:
         if self._captured:
             return self._captured.popleft()
@@ -75,6 +78,7 @@ class AgentCollector:
     name: ClassVar[str] = "agent"
     origin: ClassVar[Origin] = Origin("the agent itself", 0.0)
     tier: ClassVar[Tier] = Tier.MEDIUM
+    background: ClassVar[bool] = True
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric("cpu_percent", "%", "rate", "CPU time of the agent, as a share of one CPU", scale=1e-7),
         Metric("rss_bytes", "B", "gauge", "resident memory of the agent"),

@@ -133,7 +133,11 @@ def _parse(content: bytes) -> tuple[list[list[bytes]], dict[bytes, bytes]]:
     """The words of each CPU's line, and the first number of every line after them."""
     times: list[list[bytes]] = []
     counts: dict[bytes, bytes] = {}
-    for line in content.splitlines():
+    start, end = content.find(b"\nintr "), -1
+    if start >= 0:
+        end = content.find(b"\n", start + 1)
+    lines = content.splitlines() if end < 0 else [*content[:start].split(b"\n"), *content[end:].split(b"\n")]
+    for line in lines:
         if line.startswith(b"cpu"):
             words = line.split()
             if words[0] != b"cpu":
@@ -180,6 +184,7 @@ class LoadCollector:
     name: ClassVar[str] = "load"
     origin: ClassVar[Origin] = Origin("/proc/loadavg", 5.0)
     tier: ClassVar[Tier] = Tier.MEDIUM
+    background: ClassVar[bool] = True
     metrics: ClassVar[tuple[Metric, ...]] = _LOAD
 
     def __init__(self) -> None:

@@ -38,6 +38,7 @@ class HugepagesCollector:
         "a kernel with CONFIG_HUGETLBFS",
     )
     tier: ClassVar[Tier] = Tier.MEDIUM
+    background: ClassVar[bool] = True
     metrics: ClassVar[tuple[Metric, ...]] = tuple(_FILES.values())
 
     def __init__(self) -> None:

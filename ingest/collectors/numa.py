@@ -63,6 +63,7 @@ class NumaCollector(TableCollector):
         "/sys/devices/system/node/node*/meminfo and numastat", 1.0, "several NUMA nodes to be of interest"
     )
     tier: ClassVar[Tier] = Tier.MEDIUM
+    background: ClassVar[bool] = True
     metrics: ClassVar[tuple[Metric, ...]] = tuple(field.metric for field in (*_MEMINFO, *_NUMASTAT))
 
     def open(self, host: Host) -> Sequence[Slot]:

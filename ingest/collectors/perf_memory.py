@@ -22,7 +22,7 @@ from ingest.perf.calls import LinuxPerfCalls, PerfCalls, counts_here
 from ingest.perf.counters import CpuCounters
 from ingest.perf.cpuid import cpu_id, virtual
 from ingest.perf.pmu import Pmu, pmus
-from ingest.perf.refusal import refusal
+from ingest.perf.refusal import ENOUGH_DESCRIPTORS, refusal
 from ingest.perf.table import Controller, controllers_for
 
 _WHAT = "memory bandwidth"
@@ -103,7 +103,12 @@ class PerfMemoryCollector:
         return True
 
     def absent(self) -> Sequence[tuple[str, str, str]]:
-        return ()
+        counted = [unit.counters for unit in self._units]
+        if not any(counters.turns for counters in counted):
+            return ()
+        at_once, of = sum(one.at_once for one in counted), sum(len(one.cpus) for one in counted)
+        what = f"{_WHAT} of all controllers at once; {at_once} of {of} take turns"
+        return [(what, "too few descriptors", ENOUGH_DESCRIPTORS)]
 
     def close(self) -> None:
         for unit in self._units:

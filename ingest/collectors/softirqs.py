@@ -30,6 +30,7 @@ _TYPES: dict[bytes, CpuMetric] = {
     b"HRTIMER": _softirqs("hrtimer", "expired high-resolution timers"),
     b"RCU": _softirqs("rcu", "memory to be freed once no CPU reads it"),
 }
+_LABELS = [label + b":" for label in _TYPES]
 _TOTAL = CpuMetric(
     Metric("softirqs_per_s", "interrupts/s", "rate", "deferred interrupt work of all types", wrap=32),
     on_host=False,
@@ -47,25 +48,40 @@ class SoftirqsCollector(PerCpuCollector):
     path: ClassVar[str] = "/proc/softirqs"
     columns: ClassVar[tuple[CpuMetric, ...]] = (*_TYPES.values(), _TOTAL)
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._header = b""
+        self._cpus_of_header: tuple[int, ...] = ()
+
     def parse(self, content: bytes) -> Counts:
         header, _, body = content.partition(b"\n")
-        cpus = tuple(int(found) for found in _CPU.findall(header))
-        rows = _rows(body, len(cpus))
-        missing = np.full(len(cpus), np.nan)
-        values = [rows.get(label, missing) for label in _TYPES]
-        total = np.sum(list(rows.values()) or [missing], axis=0)
-        return Counts(cpus, np.stack([*values, total]))
+        if header != self._header:
+            self._header = header
+            self._cpus_of_header = tuple(int(found) for found in _CPU.findall(header))
+        cpus = self._cpus_of_header
+        whole = _whole(body.split(), len(cpus))
+        return Counts(cpus, whole if whole is not None else _by_row(body, len(cpus)))
 
 
-def _rows(body: bytes, width: int) -> dict[bytes, Values]:
-    """Label -> float64[width]; in one go where every row is whole, which spares half of the time."""
-    words = body.split()
-    labels = words[:: width + 1]
-    if width and len(labels) * (width + 1) == len(words) and all(label.endswith(b":") for label in labels):
-        del words[:: width + 1]
-        return dict(zip((label[:-1] for label in labels), numbers(words).reshape(-1, width), strict=True))
+def _whole(words: list[bytes], width: int) -> Values | None:
+    """_TYPES and the total, float64[types + 1, width], where each of them has its row and all of these are whole."""
+    if words[:: width + 1] != _LABELS or len(words) != len(_LABELS) * (width + 1) or not width:
+        return None
+    del words[:: width + 1]
+    values = np.empty((len(_LABELS) + 1, width))
+    values[:-1] = numbers(words).reshape(-1, width)
+    np.add.reduce(values[:-1], axis=0, out=values[-1])
+    return values
+
+
+def _by_row(body: bytes, width: int) -> Values:
+    """The same of any text; NaN where it does not say."""
     split = (line.partition(b":") for line in body.splitlines())
-    return {label.strip(): _row(rest, width) for label, _, rest in split}
+    rows = {label.strip(): _row(rest, width) for label, _, rest in split}
+    missing = np.full(width, np.nan)
+    values = [rows.get(label, missing) for label in _TYPES]
+    total = np.sum(list(rows.values()) or [missing], axis=0)
+    return np.stack([*values, total])
 
 
 def _row(text: bytes, width: int) -> Values:

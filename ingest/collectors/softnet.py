@@ -66,6 +66,8 @@ _FIELDS: dict[int, CpuMetric] = {
     ),
 }
 
+_AT = [*_FIELDS]
+
 
 class SoftnetCollector(PerCpuCollector):
     name: ClassVar[str] = "softnet"
@@ -76,10 +78,28 @@ class SoftnetCollector(PerCpuCollector):
     columns: ClassVar[tuple[CpuMetric, ...]] = tuple(_FIELDS.values())
 
     def parse(self, content: bytes) -> Counts:
+        whole = _whole(content)
+        if whole is not None:
+            return whole
         rows = [line.split() for line in content.splitlines()]
         cpus = tuple(_cpu(words, row) for row, words in enumerate(rows))
         values = np.array([[_hexadecimal(words, at) for words in rows] for at in _FIELDS])
         return Counts(cpus, values.reshape(len(_FIELDS), len(rows)))
+
+
+def _whole(content: bytes) -> Counts | None:
+    """Where each word has the eight digits that the kernel writes, and each line names its CPU."""
+    words, lines = content.count(b" ") + content.count(b"\n"), content.count(b"\n")
+    if not lines or len(content) != 9 * words or words <= _CPU * lines or words % lines:
+        return None
+    try:
+        numbers = np.frombuffer(bytes.fromhex(content.decode("ascii")), ">u4")
+    except ValueError:
+        return None
+    if len(numbers) != words:
+        return None
+    table = numbers.reshape(lines, -1)
+    return Counts(tuple(table[:, _CPU].tolist()), table[:, _AT].T.astype(np.float64))
 
 
 def _cpu(words: list[bytes], row: int) -> int:

@@ -56,9 +56,13 @@ class Spread:
     devices: tuple[str, ...]
     order: NDArray[np.intp]
     starts: NDArray[np.intp]
+    single: bool = False
+    """Whether the devices are the CPUs themselves, in the order of the columns."""
 
     def fold(self, counts: Values) -> Values:
         """Sums of float64[..., cpus] over the CPUs of each device: float64[..., devices]."""
+        if self.single:
+            return counts
         if not self.devices:
             return np.empty((*counts.shape[:-1], 0))
         return np.asarray(np.add.reduceat(counts[..., self.order], self.starts, axis=-1))
@@ -76,4 +80,5 @@ def spread(host: Host, cpus: Sequence[int]) -> Spread:
                 groups.setdefault(f"node{of_node[cpu]}", []).append(column)
     columns = [column for group in groups.values() for column in group]
     starts = np.cumsum([0, *map(len, groups.values())])[:-1]
-    return Spread(tuple(groups), np.array(columns, np.intp), starts)
+    single = len(groups) == len(cpus) and columns == [*range(len(cpus))]
+    return Spread(tuple(groups), np.array(columns, np.intp), starts, single)

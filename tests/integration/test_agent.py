@@ -159,7 +159,7 @@ def test_kernel_files_that_vanish_or_turn_to_garbage_cost_their_own_channels(
 
 HANGING = """
 import time
-from ingest.collectors.cpu import LoadCollector
+from ingest.collectors.sockstat import SockstatCollector
 slept = []
 def hang(self, out):
     slept.append(1)
@@ -167,17 +167,18 @@ def hang(self, out):
         time.sleep(60)
     out[:] = 1
     return True
-LoadCollector.read = hang
-import ingest.watchdog
+SockstatCollector.read = hang
+import ingest.reader, ingest.watchdog
+ingest.reader.FIRST_RETRY_SECONDS = 5.0
 ingest.watchdog.HELD_SECONDS = 0.5
 """
 
 
 def test_a_collector_that_hangs_is_interrupted_and_goes_on_in_the_background(data: DataFolder) -> None:
     with agent(data, before=HANGING) as process:
-        held = until(data, lambda beat: _states(beat)["load"] == "failed")
+        held = until(data, lambda beat: _states(beat)["sockstat"] == "failed")
         assert _states(held)["cpu"] == "ok"
-        again = until(data, lambda beat: _states(beat)["load"] == "ok" and beat.ticks > held.ticks)
+        again = until(data, lambda beat: _states(beat)["sockstat"] == "ok" and beat.ticks > held.ticks)
         assert stop(process)[0] == 0
     assert again.late_ticks > 0
 

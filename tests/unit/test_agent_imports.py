@@ -6,7 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-HEAVY = ("duckdb", "sklearn", "scipy", "pandas", "textual", "rich", "influxdb_client", "pydantic", "psutil")
+HEAVY = (
+    "duckdb",
+    "sklearn",
+    "scipy",
+    "pandas",
+    "textual",
+    "rich",
+    "influxdb_client",
+    "pydantic",
+    "psutil",
+    "_hashlib",
+)
 
 RUN = """
 import sys

@@ -30,6 +30,32 @@ def test_reads_all_of_a_file_longer_than_a_page(tmp_path: Path) -> None:
     file.close()
 
 
+def test_captures_are_read_in_their_order_then_the_file_itself(tmp_path: Path) -> None:
+    path = tmp_path / "stat"
+    file = KeptFile(path)
+    for text in (b"one", None, b"three"):
+        path.write_bytes(text) if text else path.unlink()
+        file.capture()
+    path.write_bytes(b"now")
+    assert file.read() == b"one"
+    with pytest.raises(FileNotFoundError):
+        file.read()
+    assert file.read() == b"three"
+    assert file.read() == b"now"
+    file.close()
+
+
+def test_captures_can_be_forgotten(tmp_path: Path) -> None:
+    path = tmp_path / "stat"
+    path.write_bytes(b"then")
+    file = KeptFile(path)
+    file.capture()
+    path.write_bytes(b"now")
+    file.forget()
+    assert file.read() == b"now"
+    file.close()
+
+
 def test_an_unchanged_file_is_told_once(tmp_path: Path) -> None:
     path = tmp_path / "meminfo"
     path.write_bytes(b"a")

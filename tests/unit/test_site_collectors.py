@@ -115,6 +115,16 @@ def test_a_name_that_is_taken_is_refused(folder: Path) -> None:
     assert collector.name == "site:queue"
 
 
+def test_doctor_names_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    root = write(tmp_path / "tree", {"proc/uptime": "1"})
+    found = survey(settings(tmp_path / "gone", root)).findings
+    told = [one.reason for one in found if one.what == "collector site:gone"]
+    assert len(told) == 1
+    assert told[0].startswith(
+        f"failed: SettingsError: [agent] collectors = {tmp_path}/gone cannot be read (No such file"
+    )
+
+
 def test_doctor_names_a_broken_file(folder: Path, tmp_path: Path) -> None:
     put(folder, "bad.py", "1 / 0")
     found = survey(settings(folder, write(tmp_path / "tree", {"proc/uptime": "1"}))).findings
@@ -131,9 +141,11 @@ def test_what_others_may_write_is_not_run(folder: Path) -> None:
     assert "others may write" in str(failure(folder))
 
 
-def test_a_folder_that_is_not_there_is_a_wrong_setting(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_stops_nothing(tmp_path: Path) -> None:
+    *others, named = enabled((), str(tmp_path / "none"))
+    assert (named.name, len(others)) == ("site:none", len(collectors()))
     with pytest.raises(SettingsError, match="name a folder"):
-        enabled((), str(tmp_path / "none"))
+        named.open(Host(tmp_path))
 
 
 def test_no_folder_no_collector() -> None:

@@ -144,3 +144,23 @@ def test_controllers_that_refuse_leave_nothing_open(tmp_path: Path) -> None:
 def test_a_captured_tree_is_not_counted(tmp_path: Path) -> None:
     with pytest.raises(NoDataError, match="cannot be counted in a tree of files"):
         PerfMemoryCollector(FakePerf({})).open(Host(tree(tmp_path, controllers(1), here=False)))
+
+
+def _rates(count: int) -> dict[Event | tuple[Event, int], float]:
+    return {Event(20 + number, config): 1e8 for number in range(count) for config in (0x304, 0xC04)}
+
+
+def test_too_few_descriptors_for_all_controllers_are_told(tmp_path: Path) -> None:
+    collector = PerfMemoryCollector(FakePerf(_rates(4), descriptors=20))
+    collector.open(Host(tree(tmp_path, sockets() | controllers(4))))
+    (gap,) = collector.absent()
+    assert gap[0].endswith("7 of 8 take turns")
+    assert gap[1] == "too few descriptors"
+    collector.close()
+
+
+def test_enough_descriptors_leave_nothing_to_tell(tmp_path: Path) -> None:
+    collector = PerfMemoryCollector(FakePerf(_rates(4)))
+    collector.open(Host(tree(tmp_path, sockets() | controllers(4))))
+    assert collector.absent() == ()
+    collector.close()
