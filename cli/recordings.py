@@ -30,10 +30,15 @@ class Choice:
 
         return read_recordings(paths, exclude=self.exclude, time=self.time)
 
-    def naming(self) -> Naming:
+    def naming(self, *recordings: Recording) -> Naming:
+        """What the map says; tells of what it says of columns that none of the recordings has."""
+        from cli.output import narrate, safe
         from ingest.naming import read_naming
 
-        return read_naming(self.map_path)
+        found = read_naming(self.map_path)
+        for entry in found.without_column([name for one in recordings for name in one.names]):
+            narrate(safe(f"{self.map_path}: no column is named by {entry}"))
+        return found
 
 
 def recording_options(function: F) -> F:

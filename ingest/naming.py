@@ -86,6 +86,14 @@ class Naming:
                 )
         return found
 
+    def without_column(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Entries that none of the columns is named by, each with the nearest column: one may be misspelt."""
+        return tuple(
+            f"'{pattern}'{nearest(pattern, names)}"
+            for pattern in self.named
+            if pattern not in names and not any(fnmatchcase(name, pattern) for name in names)
+        )
+
     def _channel(self, name: str, period_seconds: float) -> Channel:
         named = self.named.get(name) or next(
             (each for pattern, each in self.named.items() if fnmatchcase(name, pattern)), Named()

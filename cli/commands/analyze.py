@@ -64,7 +64,8 @@ def command(
     settings = load_settings(data_folder())
     train, test = choice.read(train_path, test_path)
     narrate(f"learning from {len(train.ts)} rows of {len(train.names)} columns, then judging {len(test.ts)}")
-    analysis = Analyst(settings.detect, settings.window, choice.naming()).analyse(train, test)
+    naming = choice.naming(train, test)
+    analysis = Analyst(settings.detect, settings.window, naming).analyse(train, test)
     write_analysis(analysis, out)
     found = summarise(analysis)
     if as_json:

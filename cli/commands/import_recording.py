@@ -37,10 +37,10 @@ def command(path: Path, host: str | None, choice: Choice, as_json: bool) -> None
 
     data = data_folder()
     settings = load_settings(data)
-    known = choice.naming()
+    (recording,) = choice.read(path)
+    known = choice.naming(recording)
     if host is not None:
         known = known.of(host)
-    (recording,) = choice.read(path)
     data.create()
     with closing(open_state(data.state_db)) as connection:
         found = import_recording(recording, known, settings, data, connection)

@@ -49,6 +49,16 @@ def test_analyze_names_the_column_that_holds_no_numbers(
     assert "--exclude rack" in capsys.readouterr().err
 
 
+def test_a_map_that_names_no_column_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, named = table(tmp_path, "a", 0), tmp_path / "map.toml"
+    named.write_text('[channels.disk_uu]\nunit = "B"\n[channels."eth*"]\nunit = "B/s"\n')
+    words = ["import", str(path), "--exclude", "rack", "--map", str(named)]
+    assert main(["--data", str(tmp_path / "data"), *words]) == 0
+    said = capsys.readouterr().err
+    assert "map.toml: no column is named by 'disk_uu' (did you mean 'disk_u'?)" in said
+    assert "eth" not in said.replace(str(tmp_path), "")
+
+
 def test_a_folder_that_cannot_be_written_is_one_of_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
