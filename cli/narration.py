@@ -126,8 +126,9 @@ class Narrator:
             yield f"{name} closed after {lasted}: {episode.severity}, {episode.summary}"
 
     def _new_problems(self, status: Status) -> Iterator[str]:
-        """A start takes a few seconds: until the agent runs, its absence is none."""
-        found = frozenset(status.problems) if self._agent_runs and status.pipeline.running else self._problems
+        """A start takes a few seconds: until the agent runs and the jobs have reported, their absence is none."""
+        begun = self._agent_runs and status.pipeline.running and status.pipeline.started is not None
+        found = frozenset(status.problems) if begun else self._problems
         for problem in sorted(found - self._problems):
             yield f"problem: {problem}"
         self._problems = found

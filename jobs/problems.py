@@ -42,8 +42,13 @@ def find_problems(facts: Facts) -> tuple[str, ...]:
         *(() if _only_serves(facts) else _agent(facts.processes)),
         *(() if _only_sends(facts) else _pipeline(facts.processes)),
         *_jobs(facts.jobs),
-        *((facts.state_error,) if facts.state_error else ()),
+        *((facts.state_error,) if facts.state_error and not _jobs_start(facts.processes) else ()),
     )
+
+
+def _jobs_start(processes: Processes) -> bool:
+    """They hold their lock and have reported nothing yet: they set the state database up first."""
+    return processes.serve is not None and processes.progress is None
 
 
 def _only_serves(facts: Facts) -> bool:
@@ -96,7 +101,7 @@ def _pipeline(processes: Processes) -> Iterator[str]:
         age_ns = None if progress is None else now_ns - progress.updated_ns
         yield (
             _not_running("the jobs are", "serve", age_ns, processes.up)
-            if processes.serve is None
+            if processes.serve is None or (processes.up is not None and age_ns is None)
             else _silent("the jobs", processes.serve, age_ns, "serve")
         )
         return

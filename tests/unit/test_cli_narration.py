@@ -58,7 +58,7 @@ def status(*hosts: HostStatus, agent: bool = True, problems: tuple[str, ...] = (
         data="/data",
         time="",
         agent=AgentStatus(running=agent, host="gpu01", channels=412, tick_seconds=0.1, cpu_percent=1.25),
-        pipeline=PipelineStatus(running=agent),
+        pipeline=PipelineStatus(running=agent, started="2026-01-31T11:59:00.000Z" if agent else None),
         store=StoreStatus(),
         hosts=hosts,
         jobs=(),
@@ -93,6 +93,13 @@ def test_learning_is_told_in_tenths(narrator: Narrator) -> None:
 def test_nothing_is_told_of_a_host_before_the_jobs_run() -> None:
     starting = msgspec.structs.replace(status(HOST), pipeline=PipelineStatus())
     assert Narrator().tell(starting, (), T0) == ["collecting 412 channels of gpu01 every 100ms into /data"]
+
+
+def test_no_problem_is_told_before_the_jobs_have_reported() -> None:
+    narrator, troubled = Narrator(), status(problems=("the disk is full",))
+    starting = msgspec.structs.replace(troubled, pipeline=PipelineStatus(running=True))
+    assert len(narrator.tell(starting, (), T0)) == 1
+    assert narrator.tell(troubled, (), T0) == ["problem: the disk is full"]
 
 
 def test_going_live_is_told_once(narrator: Narrator) -> None:

@@ -84,6 +84,17 @@ def test_jobs_that_run_what_is_no_longer_installed_are_to_be_restarted(
     assert problem.endswith("restart `hostsight serve`")
 
 
+def test_while_the_jobs_start_an_empty_state_database_is_no_problem(
+    data: DataFolder, clock: FakeClock
+) -> None:
+    data.state_db.touch()
+    assert any("is not set up yet" in problem for problem in status(data, clock).problems)
+    with locked(data.up_lock, "`hostsight up`"), locked(data.serve_lock, "a pipeline"):
+        problems = status(data, clock).problems
+    assert not any("is not set up yet" in problem for problem in problems)
+    assert sum("the jobs are being started by `hostsight up`" in problem for problem in problems) == 1
+
+
 def test_an_empty_folder_is_described_not_refused(data: DataFolder, clock: FakeClock) -> None:
     found = status(data, clock)
 
