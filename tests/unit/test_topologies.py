@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 import shutil
-import tarfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from click.testing import CliRunner
 from cli.main import cli
 from hostsight.settings import Settings
 from ingest.survey import sample_once, survey
+from tests.unit.collectors.trees import Trees
 
 NAMES = (
     "20em64t-hybrid-1p6c2t+2ca4co1t",
@@ -28,32 +27,9 @@ NAMES = (
 
 
 @pytest.fixture(scope="session")
-def topologies(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def topologies(trees: Trees) -> dict[str, Path]:
     """Name -> the folder that holds proc and sys."""
-    found = {}
-    for name in NAMES:
-        target = tmp_path_factory.mktemp("topology")
-        unpack(shared / "fixtures/topology" / f"{name}.tar.bz2", target)
-        (found[name],) = target.iterdir()
-    return found
-
-
-def unpack(source: Path, target: Path) -> None:
-    """Files, folders and links that stay in the tree."""
-    with tarfile.open(source) as archive:
-        for member in archive:
-            path = target / member.name
-            if member.isdir():
-                path.mkdir(parents=True, exist_ok=True)
-                continue
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if member.isfile():
-                content = archive.extractfile(member)
-                path.write_bytes(content.read() if content else b"")
-            elif member.issym() and Path(os.path.normpath(path.parent / member.linkname)).is_relative_to(
-                target
-            ):
-                path.symlink_to(member.linkname)
+    return {name: trees.topology(name) for name in NAMES}
 
 
 def run(words: Sequence[str], tmp_path: Path) -> str:

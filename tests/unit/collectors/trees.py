@@ -15,7 +15,7 @@ import numpy as np
 from ingest.collector import Collector, Host
 
 _NEEDED = re.compile(
-    r"(^|/)proc/|/sys/block/|/mm/hugepages/|/node/node\d+/(meminfo|numastat|cpulist|hugepages/)"
+    r"(^|/)proc/|/sys/block/|/devices/system/(cpu|node)/[a-z_]+$|/mm/hugepages/|/node/node\d+/(meminfo|numastat|cpulist|hugepages/)"
     r"|/msi_irqs/|/numa_node$|/net/[^/]+$|/net/[^/]+/(carrier|speed|carrier_changes|statistics/rx_(missed|crc)_errors)$|/cpufreq/policy\d+/(affected_cpus|scaling_cur_freq)$"
     r"|/thermal_throttle/|/topology/(core_id|physical_package_id|die_id)$|/edac/mc/|/powercap/|/hwmon\d+/|/thermal_zone"
     r"|/infiniband/|/aer_dev_|_link_(speed|width)$|/class$|/sys/fs/cgroup/"
@@ -77,6 +77,15 @@ class Trees:
                 write(target, {f"proc/{name}": content})
         return target
 
+    def topology(self, name: str) -> Path:
+        """The whole tree of a topology, folders and links as they are."""
+        target = self.folder / name
+        if not target.is_dir():
+            with tarfile.open(self.source.parent / f"topology/{name}.tar.bz2") as archive:
+                _unpack(archive, target, re.compile(""))
+        (inside,) = target.iterdir()
+        return inside
+
     @property
     def dual_xeon(self) -> Path:
         return self.tar("dual-xeon-e5-2630v4-ib", "qa/linux/meminfo-root-008")
@@ -102,11 +111,11 @@ class Trees:
         return target
 
 
-def _unpack(archive: tarfile.TarFile, target: Path) -> None:
+def _unpack(archive: tarfile.TarFile, target: Path, needed: re.Pattern[str] = _NEEDED) -> None:
     """What is needed of it: files, folders, and links that stay in the tree."""
     for member in archive:
         path = target / member.name
-        if not _NEEDED.search(member.name):
+        if not needed.search(member.name):
             continue
         if member.isdir():
             path.mkdir(parents=True, exist_ok=True)
