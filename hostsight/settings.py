@@ -149,6 +149,12 @@ class DetectSettings(Section, frozen=True, kw_only=True):
             description="a new episode within this of a closed one continues it, unless it has another cause"
         ),
     ] = Duration(120)
+    regime_after: Annotated[
+        Duration,
+        Meta(
+            description="an episode this long that is steady and harmless is a new regime: it is closed and learnt; while the model is younger, one as long as what it was learnt from, five minutes at least"
+        ),
+    ] = Duration(600)
     accept_after: Annotated[
         Duration,
         Meta(

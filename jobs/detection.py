@@ -8,21 +8,25 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hostsight.clock import SystemClock
+from hostsight.clock import SECOND_NS, SystemClock
 from hostsight.errors import HostsightError
 from hostsight.settings import Settings
 from hostsight.timerange import TimeRange
 from jobs.alerts import queue_alerts
 from models.baseline import Baseline
 from models.episode_state import EpisodeChange
-from models.episode_store import apply_changes
+from models.episode_store import apply_changes, steady_patience_ns
 from models.episodes import EpisodeTracker
 from models.frames import block_from_features
 from models.history import History
 from models.refit import FeatureReader
 from models.signal_watch import SignalWatch
+from models.steadiness import is_new_regime, slices
 from models.store import ModelStore
 from sql.schemas import SCORES
+
+_REGIME_EVERY_NS = 60 * SECOND_NS
+"""How often an open episode is looked at for a new regime: it reads windows back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +62,13 @@ class Detection:
         read: FeatureReader,
     ) -> None:
         self._host = host
-        self._alerts = settings.alerts
+        self._settings = settings
         self._models = models
         self._connection = connection
         self._read = read
         self._name: str | None = None
         self._judge: _Judge | None = None
+        self._regime_ns = 0
         self.problem: str | None = None
         row = connection.execute("SELECT state FROM trackers WHERE host = ?", (host,)).fetchone()
         self._tracker = EpisodeTracker.restore(
@@ -121,6 +126,21 @@ class Detection:
         )
         return Judgement(told.scored.table(self._host, judge.name), changes)
 
+    def new_regime(self, end_ns: int) -> Sequence[EpisodeChange]:
+        """Ends the open episode where it has become how the host behaves now: steady, for long enough, and harmless.
+
+        end_ns: up to where windows are written.
+        """
+        judge, current = self._judge, self._tracker.open_episode
+        if judge is None or current is None or end_ns - self._regime_ns < _REGIME_EVERY_NS:
+            return ()
+        patience_ns = steady_patience_ns(self._connection, self._host, current.model, self._settings)
+        if end_ns - current.opened_ns < patience_ns or any(item.words for item in current.attribution[:1]):
+            return ()
+        self._regime_ns = end_ns
+        parts = [block_from_features(self._read(part)) for part in slices(current.opened_ns, end_ns)]
+        return self._tracker.adopt(end_ns) if is_new_regime(judge.baseline, parts) else ()
+
     def pass_time(self, now_ns: int) -> Sequence[EpisodeChange]:
         """What becomes of an open episode when no window comes any more."""
         return self._tracker.pass_time(now_ns) if self._tracker.open_since_ns is not None else ()
@@ -131,7 +151,7 @@ class Detection:
         for change in changes:
             # one by one: what opened and closed within one chunk is alerted about all the same
             touched = apply_changes(self._connection, [change], now_ns)
-            queue_alerts(self._connection, self._alerts, touched, now_ns)
+            queue_alerts(self._connection, self._settings.alerts, touched, now_ns)
         self._connection.execute(
             "INSERT INTO trackers VALUES (?, ?) ON CONFLICT (host) DO UPDATE SET state = excluded.state",
             (self._host, self._tracker.dump()),

@@ -239,6 +239,10 @@ class HostPipeline:
             self._catalogue.note(self._stream.channels, increment)
             if len(judgement.scores) or judgement.changes:
                 self._detection.commit(judgement.changes)
+            learnt = self._detection.new_regime(end_ns)
+            if learnt:
+                self._detection.commit(learnt)
+                ask(connection, "new-regime", self._host, now_ns)
             why = self._learning.due(
                 newest_history(connection, self._host), end_ns, live=self._detection.live
             )

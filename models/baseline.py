@@ -116,6 +116,7 @@ class Baseline:
             extreme=beyond & (rarity <= self.threshold**2),
             confidence=np.asarray((tail <= self.threshold).mean(axis=1)),
             threshold=self.threshold,
+            regimes=self.regimes.names(values),
         )
 
     def settle(self, block: WindowBlock) -> WindowBlock:

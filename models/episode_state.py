@@ -11,6 +11,9 @@ from models.attribution import Attribution
 Severity = Literal["info", "warning", "critical"]
 Action = Literal["opened", "updated", "closed", "reopened"]
 
+NEW_REGIME = "new regime"
+"""The regime of an episode that turned out to be one."""
+
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")
 
 
@@ -19,7 +22,8 @@ class Current(msgspec.Struct, kw_only=True):
 
     opened_ns: end of the window that opened it; with the host it identifies the episode.  last_seen_ns: end of its last
     anomalous window.  windows: how many anomalous ones.  score: the largest -log10 of a window's tail probability.
-    agreement: the sum of its windows' confidences.  detectors: each one's smallest tail probability.
+    agreement: the sum of its windows' confidences.  detectors: each one's smallest tail probability.  regime: that it opened in,
+    or NEW_REGIME.
     """
 
     opened_ns: int
@@ -34,6 +38,7 @@ class Current(msgspec.Struct, kw_only=True):
     detectors: dict[str, float] = {}
     attribution: tuple[Attribution, ...] = ()
     explained: float = 0.0
+    regime: str = ""
 
 
 class Hit(msgspec.Struct, frozen=True, array_like=True):
@@ -44,11 +49,16 @@ class Hit(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TrackerState(msgspec.Struct, kw_only=True):
-    """What must be remembered between two runs; seen_ns: end of the newest window."""
+    """What must be remembered between two runs; seen_ns: end of the newest window.
+
+    learning: the model that does not know yet what is being learnt, for which nothing opens until `learning_until_ns`.
+    """
 
     seen_ns: int = 0
     hits: list[Hit] = []
     current: Current | None = None
+    learning: str = ""
+    learning_until_ns: int = 0
 
 
 class EpisodeChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,3 +80,4 @@ class EpisodeChange(msgspec.Struct, frozen=True, kw_only=True):
     threshold: float
     detectors: dict[str, float]
     attribution: tuple[Attribution, ...]
+    regime: str = ""

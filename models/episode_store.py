@@ -13,11 +13,13 @@ from hostsight.clock import SECOND_NS, SystemClock, iso
 from hostsight.errors import UsageError
 from hostsight.settings import Settings
 from hostsight.timerange import TimeRange
-from models.episode_state import EpisodeChange
+from models.episode_state import NEW_REGIME, EpisodeChange
 from models.muting import review
 
 _SHORT_NS = 120 * SECOND_NS
 _HABIT = 4
+_YOUNGEST_NS = 300 * SECOND_NS
+"""No episode shorter than this is taken for a new regime, unless `[detect] regime_after` says so."""
 _YOUNG_NS = 600 * SECOND_NS
 """No episode shorter than this is taken for the new normal, however young the model."""
 
@@ -47,6 +49,7 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     model: str
     visible_ns: int
+    regime: str = ""
     acknowledged_ns: int | None = None
     rule_id: int | None = None
     false_alarm_id: int | None = None
@@ -74,6 +77,7 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
             "metric": self.metric,
             "cause": self.cause,
             "cause_from": self.cause_id,
+            "regime": self.regime or None,
             "acknowledged": iso(self.acknowledged_ns),
             "suppressed_by": self.rule_id,
             "false_alarm_like": self.false_alarm_id,
@@ -122,14 +126,14 @@ class EpisodeDetail(msgspec.Struct, frozen=True, kw_only=True):
 _UPDATE = """
 UPDATE episodes SET state = :state, last_seen_ns = :last_seen_ns, closed_ns = :closed_ns, severity = :severity,
   score = :score, confidence = :confidence, subsystem = :subsystem, device = :device, metric = :metric,
-  summary = :summary, model = :model
+  summary = :summary, model = :model, regime = :regime
 WHERE host = :host AND opened_ns = :opened_ns RETURNING id
 """
 _INSERT = """
 INSERT INTO episodes (host, state, opened_ns, last_seen_ns, closed_ns, severity, score, confidence, subsystem, device,
-  metric, summary, model, visible_ns)
+  metric, summary, model, visible_ns, regime)
 VALUES (:host, :state, :opened_ns, :last_seen_ns, :closed_ns, :severity, :score, :confidence, :subsystem, :device,
-  :metric, :summary, :model, :visible_ns)
+  :metric, :summary, :model, :visible_ns, :regime)
 RETURNING id
 """
 _ATTRIBUTION = """
@@ -234,10 +238,10 @@ def quarantined(
 ) -> list[TimeRange]:
     """What a refit must not learn from: the host's episodes, with the windows that led to them.
 
-    Three kinds are learnt all the same, or they would alarm for ever. One that has lasted `accept_after` is how this host
+    Four kinds are learnt all the same, or they would alarm for ever. One that has lasted `accept_after` is how this host
     behaves now; against a young model it need last only as long as that model's own data, which are as likely to be the
-    exception. Short ones that keep coming back with the same main channel are a habit of the host. And a person has
-    called one, or one like it, a false alarm.
+    exception. One was found to be a new regime. Short ones that keep coming back with the same main channel are a habit of
+    the host. And a person has called one, or one like it, a false alarm.
     """
     lead_ns = settings.detect.open_of * settings.window.stride.ns + settings.window.length.ns
     known_ns = _known_ns(connection, host)
@@ -245,7 +249,7 @@ def quarantined(
     habits = Counter(_main(episode) for episode in episodes if _is_short(episode))
     found = []
     for episode in episodes:
-        if episode.false_alarm_id is not None:
+        if episode.false_alarm_id is not None or episode.regime == NEW_REGIME:
             continue
         end_ns = now_ns if episode.state == "open" else episode.last_seen_ns
         accepted = end_ns - episode.opened_ns >= _patience_ns(episode, known_ns, settings)
@@ -261,6 +265,12 @@ def new_regime(connection: sqlite3.Connection, host: str, settings: Settings, no
         if now_ns - episode.opened_ns >= _patience_ns(episode, known_ns, settings):
             return episode
     return None
+
+
+def steady_patience_ns(connection: sqlite3.Connection, host: str, model: str, settings: Settings) -> int:
+    """From how long on an episode that is steady is a new regime: sooner where the model itself knows little more."""
+    known_ns = _known_ns(connection, host).get(model, 0)
+    return min(settings.detect.regime_after.ns, max(_YOUNGEST_NS, known_ns))
 
 
 def _patience_ns(episode: Episode, known_ns: Mapping[str, int], settings: Settings) -> int:

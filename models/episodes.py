@@ -18,15 +18,26 @@ from hostsight.errors import CorruptError
 from hostsight.settings import DetectSettings
 from hostsight.timerange import TimeRange
 from models.attribution import Attribution, akin, blend, headline
-from models.episode_state import SEVERITIES, Action, Current, EpisodeChange, Hit, Severity, TrackerState
+from models.episode_state import (
+    NEW_REGIME,
+    SEVERITIES,
+    Action,
+    Current,
+    EpisodeChange,
+    Hit,
+    Severity,
+    TrackerState,
+)
 from models.scored import Scored
-from models.wording import summary
+from models.wording import new_regime, summary
 
 Explain = Callable[[Sequence[int]], tuple[Attribution, ...]]
 """Rows of the block being scored -> what sets them apart (`Baseline.attribute`)."""
 
 _LASTING_NS = 60 * SECOND_NS
 _CRITICAL_SCORE = 6.0
+_LEARNING_NS = 600 * SECOND_NS
+"""A refit that has not come to know a new regime by then is not waited for."""
 _MEMORY = 60.0
 """An attribution is an average over about so many anomalous windows, the newest ones."""
 
@@ -107,6 +118,18 @@ class EpisodeTracker:
             return []
         return [self._closed(current, now_ns)]
 
+    def adopt(self, now_ns: int) -> list[EpisodeChange]:
+        """The open episode is a new regime: it ends, and nothing opens while a refit learns it."""
+        current = self.open_episode
+        if current is None:
+            return []
+        current.regime, current.severity = NEW_REGIME, "info"
+        self._state.learning, self._state.learning_until_ns = current.model, now_ns + _LEARNING_NS
+        return [self._closed(current, now_ns)]
+
+    def _learning(self, model: str, end_ns: int) -> bool:
+        return model == self._state.learning and end_ns <= self._state.learning_until_ns
+
     def _step(self, work: _Pass, row: int, quiet: Sequence[TimeRange]) -> None:
         end_ns = int(work.scored.ends[row])
         self._state.seen_ns = end_ns
@@ -116,7 +139,9 @@ class EpisodeTracker:
             return
         if (current := self.open_episode) is not None:
             self._extend(current, work, row)
-        elif not any(span.start_ns < end_ns <= span.end_ns for span in quiet):
+        elif not (
+            self._learning(work.model, end_ns) or any(span.start_ns < end_ns <= span.end_ns for span in quiet)
+        ):
             self._count(work, row)
 
     def _wait(self, work: _Pass, end_ns: int) -> None:
@@ -164,7 +189,8 @@ class EpisodeTracker:
             current = before
             current.closed_ns = None
         else:
-            current = Current(opened_ns=end_ns, last_seen_ns=end_ns)
+            regime = work.scored.regimes[row] if work.scored.regimes else ""
+            current = Current(opened_ns=end_ns, last_seen_ns=end_ns, regime=regime)
         self._state.current = current
         self._state.hits = []
         self._extend(current, work, row)
@@ -174,7 +200,7 @@ class EpisodeTracker:
     def _continues(self, before: Current, work: _Pass, row: int) -> bool:
         """Whether what opens now is what closed a while ago: soon enough, and of a like cause."""
         gap_ns = int(work.scored.ends[row]) - (before.closed_ns or 0)
-        soon = gap_ns <= self._settings.merge_gap.ns
+        soon = gap_ns <= self._settings.merge_gap.ns and before.regime != NEW_REGIME
         return soon and akin(before.attribution, work.explain([*work.pending, row]))
 
     def _extend(self, current: Current, work: _Pass, row: int) -> None:
@@ -207,6 +233,9 @@ class EpisodeTracker:
 
     def _change(self, action: Action, current: Current) -> EpisodeChange:
         main = headline(current.attribution)
+        words = main.words or summary(main)
+        if current.regime == NEW_REGIME:
+            words = new_regime(words, current.last_seen_ns - current.opened_ns)
         return EpisodeChange(
             action=action,
             host=self._host,
@@ -219,11 +248,12 @@ class EpisodeTracker:
             subsystem=main.subsystem,
             device=main.device,
             metric=main.metric,
-            summary=main.words or summary(main),
+            summary=words,
             model=current.model,
             threshold=current.threshold,
             detectors=dict(current.detectors),
             attribution=current.attribution,
+            regime=current.regime,
         )
 
 

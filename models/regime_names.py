@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from hostsight.channel import WHOLE_HOST, Channel
+from hostsight.quantity import quantity
 from models.attribution import FAMILIAR
 from models.protocol import Floats
 from models.scaling import MEAN, Scaler
-from models.wording import metric, value
+from models.wording import metric
 
 _NEARLY = 0.5
 """A familiar channel of the whole host names regimes where it tells them apart so well as the best one."""
@@ -37,4 +38,4 @@ def _apart(levels: Floats) -> float:
 
 def _name(channel: Channel, level: float) -> str:
     device = "" if channel.device == WHOLE_HOST else f" {channel.device}"
-    return f"{channel.subsystem}{device} {metric(channel.metric)} {value(level, channel.unit)}"
+    return f"{channel.subsystem}{device} {metric(channel.metric)} {quantity(level, channel.unit)}"

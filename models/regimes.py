@@ -113,6 +113,13 @@ class Regimes:
             out[rows] = scaler.steps(values[rows])
         return out
 
+    def names(self, values: NDArray[np.float32]) -> tuple[str, ...]:
+        """[windows]: the name of each window's regime; empty where there is but one regime."""
+        if len(self.own) == 1:
+            return ()
+        regime, _ = self.tell(values)
+        return tuple(self.known[number].name for number in regime.tolist())
+
     def usual(self, values: NDArray[np.float32]) -> Scaler:
         """What is usual for most of these windows."""
         regime, _ = self.tell(values)

@@ -22,6 +22,7 @@ class Scored:
     rank: [windows], the fused score.  fused: [windows], its tail probability.
     anomalous: beyond the threshold, with at least one channel further from usual than its smallest effect.
     extreme: anomalous, and far beyond the tail.  confidence: [windows], 0 to 1, how far the detectors agree.
+    regimes: [windows], the name of each one's regime; empty where there is but one.
     """
 
     ends: NDArray[np.int64]
@@ -34,6 +35,7 @@ class Scored:
     extreme: NDArray[np.bool_]
     confidence: Floats
     threshold: float
+    regimes: tuple[str, ...] = ()
 
     def table(self, host: str, model: str) -> pa.Table:
         """As SCORES: a row a window and detector, and one `fused` whose score is -log10 of its tail probability."""

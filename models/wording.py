@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from hostsight.channel import WHOLE_HOST
+from hostsight.clock import SECOND_NS
 from hostsight.quantity import quantity
+from hostsight.timerange import format_duration
 from models.attribution import Attribution
 
 _UNIT_ENDINGS = ("bytes", "percent", "seconds", "ratio", "hertz", "celsius", "watts", "volts")
-
-
-def value(number: float, unit: str) -> str:
-    return quantity(number, unit)
 
 
 def metric(name: str) -> str:
@@ -36,3 +34,10 @@ def summary(main: Attribution) -> str:
 def _bare(text: str, name: str) -> str:
     """`812k packets/s` of `rx packets` is `812k/s`."""
     return text.replace(f" {name.rsplit(maxsplit=1)[-1]}", "", 1)
+
+
+def new_regime(words: str, lasted_ns: int) -> str:
+    """An episode's sentence, where it is how the host behaves now."""
+    return (
+        f"new regime: {words}; steady after {format_duration(lasted_ns // SECOND_NS)}, and learnt as normal"
+    )

@@ -79,6 +79,7 @@ SELECT window_end, host, detector, score, tail_probability, model FROM lake_scor
 -- visible     TIMESTAMP_NS  when its row was written
 -- muted       BOOLEAN       it alerts nobody: an operator's rule suppresses it, or it is like a false alarm
 -- acknowledged  TIMESTAMP_NS  when somebody took it in hand; null if nobody did
+-- regime      VARCHAR       the regime that the host was in when it opened; `new regime` if it turned out to be one; null if none are known
 SELECT
   id, host, state,
   make_timestamp_ns(opened_ns) AS opened,
@@ -87,7 +88,8 @@ SELECT
   severity, score, confidence, subsystem, device, metric, cause, summary, model,
   make_timestamp_ns(visible_ns) AS visible,
   rule_id IS NOT NULL OR false_alarm_id IS NOT NULL AS muted,
-  make_timestamp_ns(acknowledged_ns) AS acknowledged
+  make_timestamp_ns(acknowledged_ns) AS acknowledged,
+  nullif(regime, '') AS regime
 FROM state_episodes
 
 -- name: attributions

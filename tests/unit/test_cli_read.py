@@ -68,6 +68,7 @@ def test_anomalies_are_newest_first_in_the_contract_s_shape(
         "metric": "busy_percent",
         "cause": None,
         "cause_from": None,
+        "regime": None,
         "acknowledged": None,
         "suppressed_by": None,
         "false_alarm_like": None,

@@ -16,6 +16,7 @@ RELEASED = {
     "0001_initial": "d89b2a4dc59ee08b92882a96f7d060cd409d6a9e6df6242b9e08952ce8fe3e19",
     "0002_drains": "a56cabac5a2f6f89f9f2ebe28dca28e93bc07d5e4de47b581c40d324ccb91c0e",
     "0003_operations": "9ad41284a4c1b220f0008c83b2adc04a7b2eb280442b55800b6b0733f4c6454f",
+    "0004_regimes": "91a399ad15c23c69d7b8151ff6d10ccb62aa5a2689231248633b1f9bd87b7521",
 }
 """A released migration never changes; a change of schema is a new file."""
 

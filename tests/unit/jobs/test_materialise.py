@@ -419,3 +419,45 @@ def test_an_episode_that_lasts_is_learnt_as_a_new_regime_and_ends(
     assert [episode.state for episode in list_episodes(state)] == ["closed"]
     live = state.execute("SELECT reason FROM models WHERE state = 'live'").fetchone()
     assert live["reason"] == "new regime: an episode that lasts"
+
+
+def test_a_steady_new_job_is_one_episode_closed_as_a_new_regime_and_learnt(
+    data: DataFolder, write: Write, make: Make, state: sqlite3.Connection
+) -> None:
+    settings = Settings(detect=DetectSettings(regime_after=Duration(40)))
+    one = make(settings)
+    learn(data, write, one)
+    state.execute("DELETE FROM requests")
+    write(60, 130, level=90)
+    while one.run(at(130)):
+        pass
+    (episode,) = list_episodes(state)
+    assert (episode.state, episode.regime, episode.severity) == ("closed", "new regime", "info")
+    assert episode.summary.startswith("new regime: cpu: busy")
+    request = oldest(state)
+    assert request is not None
+    assert request.why == "new-regime"
+
+    write(130, 150, level=90)
+    while one.run(at(150)):
+        pass
+    assert len(list_episodes(state)) == 1, "nothing opens while it is learnt"
+    assert run_refit(settings, data, "h1", request.why).promoted
+    for level, start in ((90.0, 150), (10.0, 190), (90.0, 230)):
+        write(start, start + 40, level=level)
+        while one.run(at(start + 40)):
+            pass
+    assert len(list_episodes(state)) == 1, "it knows both, and may go from one to the other"
+
+
+def test_a_level_that_keeps_growing_is_no_new_regime(
+    data: DataFolder, write: Write, make: Make, state: sqlite3.Connection
+) -> None:
+    settings = Settings(detect=DetectSettings(regime_after=Duration(40)))
+    one = make(settings)
+    learn(data, write, one)
+    for step in range(18):
+        write(60 + 5 * step, 65 + 5 * step, level=28.0 + 4 * step)
+    while one.run(at(150)):
+        pass
+    assert [episode.regime for episode in list_episodes(state, state="open")] == [""]

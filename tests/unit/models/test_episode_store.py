@@ -97,7 +97,7 @@ def test_anomalies_have_the_documented_keys_and_times(connection: sqlite3.Connec
     row = list_episodes(connection)[0].to_json()
     assert list(row) == [
         "id", "host", "state", "opened", "last_seen", "closed", "severity", "score", "confidence",
-        "subsystem", "device", "metric", "cause", "cause_from", "acknowledged", "suppressed_by", "false_alarm_like", "summary",
+        "subsystem", "device", "metric", "cause", "cause_from", "regime", "acknowledged", "suppressed_by", "false_alarm_like", "summary",
     ]  # fmt: skip
     assert row["opened"] == "1970-01-01T00:01:40.000Z"
     assert row["closed"] is None

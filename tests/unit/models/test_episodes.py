@@ -238,3 +238,28 @@ def test_the_first_window_after_a_long_gap_closes_what_was_open(watched: Watched
     watched.skip(3600)
     assert watched.see(WILD) == ["closed"]
     assert watched.changes[-1].closed_ns == 33 * SECOND_NS
+
+
+def test_a_new_regime_ends_its_episode_and_nothing_opens_while_it_is_learnt(watched: Watched) -> None:
+    watched.see(*[WILD] * 400)
+    (change,) = watched.tracker.adopt(400 * SECOND_NS)
+    assert (change.action, change.severity, change.regime) == ("closed", "info", "new regime")
+    assert (
+        change.summary
+        == "new regime: cpu: busy is 97 %, usually 4 %; steady after 6m37s, and learnt as normal"
+    )
+    assert watched.see(*[WILD] * 600) == [], "a refit has ten minutes"
+    assert watched.see(*[WILD] * 4)[0] == "opened"
+
+
+def test_a_model_that_knows_the_new_regime_is_listened_to_at_once(watched: Watched) -> None:
+    watched.see(*[WILD] * 400)
+    watched.tracker.adopt(400 * SECOND_NS)
+    block = scored([WILD] * 4, 401)
+    changes = watched.tracker.update(block, lambda _: blame("memory"), "m2")
+    assert changes[0].action == "opened"
+
+
+def test_nothing_is_adopted_where_nothing_is_open(watched: Watched) -> None:
+    watched.see(*[USUAL] * 5)
+    assert watched.tracker.adopt(5 * SECOND_NS) == []
