@@ -212,7 +212,7 @@ def load_settings(
         for key, value in keys.items():
             filled.set(section, key, value, str(path))
     for (section, key), value in _from_environment(environment).items():
-        listed = tuple(value.split(",")) if key == "disabled" else value
+        listed = tuple(value.split(",")) if key in {"disabled", "peer_hosts"} else value
         filled.set(section, key, listed, f"{_PREFIX}{section}_{key}".upper())
     for (section, key), value in (flags or {}).items():
         if value is not None:

@@ -161,6 +161,10 @@ class DetectSettings(Section, frozen=True, kw_only=True):
             description="an episode this long is taken as the new normal at the next refit; while the model is younger, one as long as what it was learnt from"
         ),
     ] = Duration(6 * 3600)
+    peer_hosts: Annotated[
+        tuple[str, ...],
+        Meta(description="patterns such as gpu*: hosts that match the same one share a job and are compared"),
+    ] = ()
 
 
 class RetentionSettings(Section, frozen=True, kw_only=True):

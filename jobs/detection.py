@@ -17,6 +17,7 @@ from models.baseline import Baseline
 from models.episode_state import EpisodeChange
 from models.episode_store import apply_changes, steady_patience_ns
 from models.episodes import EpisodeTracker
+from models.fleet import Fleet, FleetWatch
 from models.frames import block_from_features
 from models.history import History
 from models.refit import FeatureReader
@@ -50,22 +51,26 @@ class _Judge:
 class Detection:
     """Keeps the live model loaded and the episode tracker's state; `commit` makes the latter last.
 
-    read: the host's windows as they were written, which long windows reach back to.
+    read: the host's windows as they were written, which long windows reach back to.  fleet: of all hosts.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # facts by name
         self,
         host: str,
         settings: Settings,
         models: ModelStore,
         connection: sqlite3.Connection,
+        *,
         read: FeatureReader,
+        fleet: Fleet,
     ) -> None:
         self._host = host
         self._settings = settings
         self._models = models
         self._connection = connection
         self._read = read
+        self._fleet = fleet
+        self._pace = float(settings.window.stride) / float(settings.detect.accept_after)
         self._name: str | None = None
         self._judge: _Judge | None = None
         self._regime_ns = 0
@@ -105,7 +110,8 @@ class Detection:
     def _recalled(self, name: str, baseline: Baseline, reached_ns: int) -> _Judge:
         """With what the next windows reach back to, so that a start or a new model changes no score."""
         history = History(baseline.layout, baseline.settle)
-        judge = _Judge(name, baseline, history, SignalWatch(baseline))
+        hosts = FleetWatch(self._fleet, self._host, baseline.channels, self._pace)
+        judge = _Judge(name, baseline, history, SignalWatch(baseline, hosts))
         before = self._read(TimeRange(reached_ns - baseline.layout.lead_ns, reached_ns))
         judge.watch.note(judge.history.widen(block_from_features(before)))
         return judge

@@ -33,6 +33,7 @@ from jobs.watermarks import advance, position
 from jobs.windows import Increment, WindowStream
 from migrations.transaction import transaction
 from models.episode_store import new_regime
+from models.fleet import Fleet
 from models.store import ModelStore
 from sql.schemas import FEATURES
 
@@ -54,7 +55,9 @@ _BOTH: tuple[Kind, ...] = ("samples", "features")
 
 
 class Materialiser:
-    """Use it from the one thread that `connection` belongs to. What it remembers can all be read again from disk."""
+    """Use it from the one thread that `connection` belongs to. What it remembers can be read again from disk, but for what hosts
+    that are compared with each other usually differ by, which takes a minute to learn.
+    """
 
     def __init__(
         self, settings: Settings, data: DataFolder, store: Store, connection: sqlite3.Connection
@@ -62,7 +65,12 @@ class Materialiser:
         self._settings = settings
         self._store = store
         self._tools = _Tools(
-            settings, store, Lake(data), ModelStore(data, connection, settings.window), connection
+            settings,
+            store,
+            Lake(data),
+            ModelStore(data, connection, settings.window),
+            connection,
+            Fleet(settings.detect.peer_hosts),
         )
         self._hosts: dict[str, HostPipeline] = {}
 
@@ -125,6 +133,7 @@ class _Tools:
     lake: Lake
     models: ModelStore
     connection: sqlite3.Connection
+    fleet: Fleet
 
 
 class HostPipeline:
@@ -138,7 +147,12 @@ class HostPipeline:
         self._chunk_ns = max(1, chunk_ns // self._grid_ns) * self._grid_ns
         self._stream = WindowStream(host, tools.store, tools.settings.window)
         self._detection = Detection(
-            host, tools.settings, tools.models, tools.connection, self._written_windows
+            host,
+            tools.settings,
+            tools.models,
+            tools.connection,
+            read=self._written_windows,
+            fleet=tools.fleet,
         )
         self._learning = Learning(tools.settings)
         self._catalogue = _Catalogue(host, tools)

@@ -24,9 +24,9 @@ FEWEST = 3
 _OFTEN = 99.0
 _FURTHER = 1.5
 """A device deviates beyond so many times what it usually (in 99 of 100 windows) differs from its peers by."""
-_SPREADS = 6.0
+SPREADS = 6.0
 """And beyond so many times the median of what they differ by now: under a load that training did not see they may differ more."""
-_MINORITY = 0.25
+MINORITY = 0.25
 """Where more of them deviate at once, they are not doing the same."""
 _LOAD = re.compile(r"(gpu_)?(utili[sz]ation|busy)_percent")
 _AT_WORK = 20.0
@@ -53,39 +53,37 @@ class Peers:
         for number in range(int(group.max(initial=_NONE)) + 1):
             members = np.flatnonzero(group == number)
             own = levels[:, members].astype(np.float64)
-            apart = own - _median(own)[:, np.newaxis]
-            usual[members] = np.nan_to_num(_median(apart.T))
+            apart = own - median(own)[:, np.newaxis]
+            usual[members] = np.nan_to_num(median(apart.T))
             further = np.abs(apart - usual[members])
             often = np.array([_percentile(column) for column in further.T])
-            centre = np.nan_to_num(_median(own.T))
+            centre = np.nan_to_num(median(own.T))
             least = smallest_effects([channels[member] for member in members.tolist()], centre)
             allowed[members] = np.maximum(_FURTHER * often, least)
         return cls(group, load, usual, allowed)
 
     def compare(self, levels: NDArray[np.float32]) -> Comparison:
         """levels: [windows, channels]; a window's comparison depends on that window alone."""
-        odd = np.zeros(levels.shape, np.bool_)
-        expected = np.full(levels.shape, np.nan)
-        others = np.zeros(levels.shape, np.int64)
+        found = nothing(levels.shape)
         for number in range(int(self.group.max(initial=_NONE)) + 1):
             members = np.flatnonzero(self.group == number)
             own = levels[:, members].astype(np.float64)
             there = np.isfinite(own)
-            apart = np.abs(own - _median(own)[:, np.newaxis] - self.usual[members])
-            now = _SPREADS * _median(np.where(there, apart, np.nan))[:, np.newaxis]
+            apart = np.abs(own - median(own)[:, np.newaxis] - self.usual[members])
+            now = SPREADS * median(np.where(there, apart, np.nan))[:, np.newaxis]
             far = there & (np.where(there, apart, 0.0) > np.fmax(self.allowed[members], now))
             enough = there.sum(axis=1) >= FEWEST
-            few = far.sum(axis=1) <= np.maximum(1, _MINORITY * len(members))
-            odd[:, members] = far & (enough & few & self._work(levels, members[0]))[:, np.newaxis]
-            others[:, members] = there.sum(axis=1)[:, np.newaxis] - 1
-            expected[:, members] = _of_others(own)
-        return Comparison(odd, expected, others)
+            few = far.sum(axis=1) <= np.maximum(1, MINORITY * len(members))
+            found.odd[:, members] = far & (enough & few & self._work(levels, members[0]))[:, np.newaxis]
+            found.others[:, members] = there.sum(axis=1)[:, np.newaxis] - 1
+            found.expected[:, members] = _of_others(own)
+        return found
 
     def _work(self, levels: NDArray[np.float32], member: int) -> Flags:
         if self.load[member] == _NONE:
             return np.ones(len(levels), np.bool_)
         loads = levels[:, self.group == self.load[member]].astype(np.float64)
-        return np.asarray(np.nan_to_num(_median(loads)) >= _AT_WORK)
+        return np.asarray(np.nan_to_num(median(loads)) >= _AT_WORK)
 
     def arrays(self) -> Mapping[str, NDArray[np.generic]]:
         return {"group": self.group, "load": self.load, "usual": self.usual, "allowed": self.allowed}
@@ -103,6 +101,11 @@ class Comparison:
     odd: Flags
     expected: Floats
     others: NDArray[np.int64]
+
+
+def nothing(shape: tuple[int, ...]) -> Comparison:
+    """Where there is nothing to compare with."""
+    return Comparison(np.zeros(shape, np.bool_), np.full(shape, np.nan), np.zeros(shape, np.int64))
 
 
 def _grouped(channels: Sequence[Channel]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -134,7 +137,7 @@ def _alike(channel: Channel) -> bool:
     return channel.subsystem == "storage" and channel.device.startswith("nvme") and channel.unit == "°C"
 
 
-def _median(rows: Floats) -> Floats:
+def median(rows: Floats) -> Floats:
     """[rows]: of what is there; NaN where nothing is."""
     ordered = np.sort(rows, axis=1)
     count = np.isfinite(rows).sum(axis=1)
@@ -146,7 +149,7 @@ def _median(rows: Floats) -> Floats:
 
 def _of_others(rows: Floats) -> Floats:
     """Like rows: for each column the median of the others."""
-    return np.column_stack([_median(np.delete(rows, column, axis=1)) for column in range(rows.shape[1])])
+    return np.column_stack([median(np.delete(rows, column, axis=1)) for column in range(rows.shape[1])])
 
 
 def _percentile(values: Floats) -> float:

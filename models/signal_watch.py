@@ -12,14 +12,15 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from hostsight.channel import Channel
+from hostsight.channel import WHOLE_HOST, Channel
 from hostsight.clock import SECOND_NS
 from hostsight.quantity import quantity
 from models.attribution import Attribution, blend, most
 from models.baseline import Baseline
+from models.fleet import FleetWatch
 from models.frames import align, select_rows
 from models.measured import Measured
-from models.peers import Comparison
+from models.peers import Comparison, nothing
 from models.protocol import Floats, WindowBlock
 from models.scaling import MEAN, STEPS_PER_EFFECT
 from models.scored import Scored
@@ -46,7 +47,8 @@ class Told:
     expected: Floats
     levels: NDArray[np.float32]
     stops: Stops
-    odd: Comparison
+    devices: Comparison
+    hosts: Comparison
 
     def explain(self, rows: Sequence[int], detectors: Explain) -> tuple[Attribution, ...]:
         """What sets these windows apart; detectors: as they see it. Where both say something, each has half of it."""
@@ -57,42 +59,44 @@ class Told:
         return blend(detectors(seen), 1.0, found, 1.0) if seen else found
 
     def _signalled(self, rows: NDArray[np.intp]) -> tuple[Attribution, ...]:
-        stopped, odd = self.stops.stopped[rows].sum(axis=0), self.odd.odd[rows].sum(axis=0)
+        stopped = np.flatnonzero(self.stops.stopped[rows].any(axis=0))
+        devices = np.flatnonzero(self.devices.odd[rows].any(axis=0))
+        hosts = np.setdiff1d(np.flatnonzero(self.hosts.odd[rows].any(axis=0)), devices)
         return most(
             [
-                *(
-                    self._stopped(index, rows, int(stopped[index]))
-                    for index in np.flatnonzero(stopped).tolist()
-                ),
-                *(self._unlike(index, rows, int(odd[index])) for index in np.flatnonzero(odd).tolist()),
+                *(self._stopped(index, rows) for index in stopped.tolist()),
+                *(self._unlike(index, rows, self.devices, "peers") for index in devices.tolist()),
+                *(self._unlike(index, rows, self.hosts, "peer hosts") for index in hosts.tolist()),
             ]
         )
 
-    def _stopped(self, index: int, rows: NDArray[np.intp], windows: int) -> Attribution:
-        last = rows[self.stops.stopped[rows, index]][-1]
+    def _stopped(self, index: int, rows: NDArray[np.intp]) -> Attribution:
+        own = rows[self.stops.stopped[rows, index]]
+        last = own[-1]
         since = datetime.fromtimestamp(int(self.stops.since_ns[last, index]) // SECOND_NS, UTC)
         channel = self.channels[index]
         name = "" if self.stops.vanished[last, index] else f": {metric(channel.metric)}"
         return _attribution(
             channel,
-            share=float(windows),
+            share=float(len(own)),
             expected=float(self.expected[index]),
             words=f"{channel.subsystem} {channel.device}{name} stopped reporting at {since:%H:%M:%S} UTC",
         )
 
-    def _unlike(self, index: int, rows: NDArray[np.intp], windows: int) -> Attribution:
-        own = rows[self.odd.odd[rows, index]]
-        channel, others = self.channels[index], int(self.odd.others[own[-1], index])
+    def _unlike(self, index: int, rows: NDArray[np.intp], by: Comparison, whom: str) -> Attribution:
+        own = rows[by.odd[rows, index]]
+        channel, others = self.channels[index], int(by.others[own[-1], index])
         actual = float(self.levels[own, index].mean(dtype=np.float64))
-        expected = float(self.odd.expected[own, index].mean())
+        expected = float(by.expected[own, index].mean())
         is_, at = quantity(actual, channel.unit), quantity(expected, channel.unit)
+        device = "" if channel.device == WHOLE_HOST else f" {channel.device}"
         return _attribution(
             channel,
-            share=float(windows),
+            share=float(len(own)),
             expected=expected,
             actual=actual,
             deviation=STEPS_PER_EFFECT if actual > expected else -STEPS_PER_EFFECT,
-            words=f"{channel.subsystem} {channel.device}: {metric(channel.metric)} is {is_}, its {others} peers are at {at}",
+            words=f"{channel.subsystem}{device}: {metric(channel.metric)} is {is_}, its {others} {whom} are at {at}",
         )
 
 
@@ -121,13 +125,17 @@ def _attribution(  # noqa: PLR0913  # facts by name
 
 
 class SignalWatch:
-    """Looks at windows that follow each other, and at what the baseline says of them."""
+    """Looks at windows that follow each other, and at what the baseline says of them.
 
-    def __init__(self, baseline: Baseline) -> None:
+    fleet: compares this host with others; None where there are none, or they are not known.
+    """
+
+    def __init__(self, baseline: Baseline, fleet: FleetWatch | None = None) -> None:
         self._baseline = baseline
         self._expected = baseline.scaler.centre[:, MEAN]
         self._stops = StopWatch(baseline.channels, baseline.signals.gaps)
         self._measured = Measured(len(baseline.channels))
+        self._fleet = fleet
 
     def note(self, block: WindowBlock) -> None:
         """Windows that were judged before: only what they say of the next ones counts."""
@@ -135,9 +143,11 @@ class SignalWatch:
 
     def look(self, block: WindowBlock, scored: Scored) -> Told:
         levels = self._levels(block)
-        stops, odd = self._stops.look(block.ends, levels), self._baseline.signals.peers.compare(levels)
-        anomalous = scored.anomalous | stops.stopped.any(axis=1) | odd.odd.any(axis=1)
-        silent = self._measured.silent(np.isfinite(levels), self._deciding(block, scored.anomalous) | odd.odd)
+        stops, devices = self._stops.look(block.ends, levels), self._baseline.signals.peers.compare(levels)
+        hosts = self._fleet.compare(block.ends, levels) if self._fleet else nothing(levels.shape)
+        odd = devices.odd | hosts.odd
+        anomalous = scored.anomalous | (stops.stopped | odd).any(axis=1)
+        silent = self._measured.silent(np.isfinite(levels), self._deciding(block, scored.anomalous) | odd)
         return Told(
             scored=replace(scored, anomalous=anomalous),
             unmeasured=frozenset(block.ends[silent & ~anomalous].tolist()),
@@ -146,7 +156,8 @@ class SignalWatch:
             expected=self._expected,
             levels=levels,
             stops=stops,
-            odd=odd,
+            devices=devices,
+            hosts=hosts,
         )
 
     def _deciding(self, block: WindowBlock, anomalous: NDArray[np.bool_]) -> NDArray[np.bool_]:

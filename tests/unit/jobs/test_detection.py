@@ -12,6 +12,7 @@ from hostsight.settings import DetectSettings, Settings
 from hostsight.timerange import TimeRange
 from jobs.detection import Detection
 from models.baseline import fit_baseline
+from models.fleet import Fleet
 from models.frames import select_rows
 from models.history import History
 from models.layout import layout_for
@@ -53,7 +54,14 @@ def block(data: DataFolder, state: sqlite3.Connection) -> WindowBlock:
 
 def detection(data: DataFolder, state: sqlite3.Connection, block: WindowBlock, reached: int) -> Detection:
     """As it is after a start, when windows are written up to second `reached`."""
-    one = Detection(SimulatedHost.host, Settings(), ModelStore(data, state), state, partial(written, block))
+    one = Detection(
+        SimulatedHost.host,
+        Settings(),
+        ModelStore(data, state),
+        state,
+        read=partial(written, block),
+        fleet=Fleet(()),
+    )
     one.follow_live_model(reached * SECOND_NS)
     return one
 

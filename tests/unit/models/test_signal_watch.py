@@ -97,7 +97,7 @@ def test_a_job_that_starts_on_all_gpus_says_nothing_of_peers() -> None:
     block.values[40:, gpus] *= 2
     assert all("peers" not in one.summary for one in judged(block))
     told = SignalWatch(baseline()).look(block, baseline().score(block))
-    assert not told.odd.odd.any()
+    assert not told.devices.odd.any()
 
 
 def test_a_channel_that_stops_is_an_episode_that_ends_when_it_is_back() -> None:
