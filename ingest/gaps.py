@@ -8,11 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ingest.collector import Collector, Host, Slot
-from ingest.collectors.smallfiles import listed
+from ingest.collectors.pci import BUS
+from ingest.collectors.smallfiles import listed, names_in
+from ingest.equipment import present
 
 Gap = tuple[str, str, str]
 """What, reason, remedy: as `Collector.absent` says it."""
 
+_OF_EQUIPMENT = {"missing_gpus", "device_present", "device_lost"}
 _NAMED = 8
 """So many metrics of one collector are named; of more, only how many there are."""
 
@@ -37,6 +40,18 @@ def left_out(name: str, slots: Sequence[Slot], sources: frozenset[str]) -> Itera
     found = sorted({slot.source.partition(" ")[0] for slot in slots if slot.source in sources})
     if found:
         yield listed(name, found), "a link leads out of the tree", ""
+
+
+def graphics(host: Host, slots: Iterable[Slot]) -> Iterator[Gap]:
+    """Why there is little of GPUs: no collector asks their drivers."""
+    if any(slot.subsystem == "gpu" and slot.metric.name not in _OF_EQUIPMENT for slot in slots):
+        return
+    driven = names_in(host.path("/proc/driver/nvidia/gpus"))
+    known = {device.name for device in present(host) if device.kind == "gpu"} | {*driven}
+    if known:
+        yield f"use, memory, power and errors of GPU {', '.join(sorted(known))}", "not supported", ""
+    else:
+        yield f"{BUS} shows no GPU", "no such device", ""
 
 
 def silent(collector: Collector, slots: Sequence[Slot], raw: Sequence[float]) -> list[Gap]:

@@ -196,9 +196,12 @@ class SmallFilesCollector(ABC):
             self._refused.setdefault((slot.metric.name, reason), []).append(slot.device)
 
     def _no_data(self) -> NoDataError:
-        for what, reason, remedy in self.absent():
-            return NoDataError(f"{what} cannot be read", reason, remedy)
-        return NoDataError(self.nothing, "no such device", self.remedy)
+        gaps = self.absent()
+        if not gaps:
+            return NoDataError(self.nothing, "no such device", self.remedy)
+        what, reason, remedy = gaps[0]
+        more = f", and {len(gaps) - 1} more of {self.name}," if len(gaps) > 1 else ""
+        return NoDataError(f"{what}{more} cannot be read", reason, remedy)
 
 
 def listed(metric: str, devices: Sequence[str]) -> str:

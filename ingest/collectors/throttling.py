@@ -73,7 +73,7 @@ def _firsts(cpus: Sequence[Path], keys: Sequence[str], name: str) -> dict[str, P
     first: dict[str, Path] = {}
     for cpu in cpus:
         ids = [read_word(cpu / "topology" / key) for key in keys]
-        group = f"{name}{'-'.join(ids)}" if ids[0] and ids[-1] else cpu.name
+        group = f"{name}{'-'.join(ids)}" if ids[0].isdecimal() and ids[-1].isdecimal() else cpu.name
         first.setdefault(group, cpu)
     return first
 

@@ -122,6 +122,33 @@ def test_a_node_that_has_memory_and_is_not_there_is_told(tmp_path: Path) -> None
     assert Finding("memory", "NUMA node 0, 5", "offline", "") in found(root)
 
 
+def test_a_host_without_gpus_is_told(tmp_path: Path) -> None:
+    told = found(write(tmp_path, {"proc/stat": STAT}))
+    assert Finding("gpu", "/sys/bus/pci/devices shows no GPU", "no such device", "") in told
+
+
+def test_gpus_that_nothing_is_collected_of_are_told(tmp_path: Path) -> None:
+    card = "sys/devices/pci0000:00/0000:17:00.0"
+    root = write(
+        tmp_path,
+        {
+            f"{card}/class": "0x030200\n",
+            f"{card}/vendor": "0x10de\n",
+            "proc/driver/nvidia/gpus/0035:03:00.0/information": "Model: Tesla V100\n",
+        },
+    )
+    what = "use, memory, power and errors of GPU 0000:17:00.0, 0035:03:00.0"
+    assert Finding("gpu", what, "not supported", "") in found(root)
+
+
+def test_what_all_is_refused_is_counted(tmp_path: Path) -> None:
+    port = "sys/class/infiniband/mlx5_0/ports/1/counters"
+    names = ("port_rcv_data", "port_xmit_data", "port_rcv_packets")
+    told = found(write(tmp_path, {f"{port}/{name}": "N/A (no PMA)\n" for name in names}))
+    what = "rx_bytes_per_s of mlx5_0:1, and 2 more of rdma, cannot be read"
+    assert Finding("network", what, "N/A", "") in told
+
+
 def test_pipes_in_the_place_of_files_are_not_waited_for(tmp_path: Path) -> None:
     card = "sys/devices/pci0000:00/0000:00:01.0"
     places = (

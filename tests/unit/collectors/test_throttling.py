@@ -82,3 +82,10 @@ def test_a_cpu_that_goes_offline_changes_the_layout(tmp_path: Path) -> None:
 def test_other_processors_have_none(tmp_path: Path) -> None:
     with pytest.raises(NoDataError, match="Intel"):
         ThrottlingCollector().open(Host(write(tmp_path, {f"{CPU}/cpu0/online": "1"})))
+
+
+def test_topology_that_makes_no_sense_names_no_package(tmp_path: Path) -> None:
+    write(tmp_path, throttle(0, 0, 0, 7) | {f"{CPU}/cpu0/topology/physical_package_id": "N/A [red]\n"})
+    values = read(ThrottlingCollector(), tmp_path)
+    assert values["cpu cpu0 package_throttles_per_s"] == 14
+    assert {key.split()[1] for key in values} == {"cpu0"}
