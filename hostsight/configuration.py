@@ -18,6 +18,7 @@ import msgspec
 
 from hostsight.clock import SECOND_NS
 from hostsight.errors import SettingsError, UsageError, nearest
+from hostsight.files import unreadable
 from hostsight.folders import DataFolder, default_data_folder
 from hostsight.settings import Duration, Secret, Settings, Size, sections
 from hostsight.timerange import parse_duration_ns
@@ -53,7 +54,7 @@ def _check_known(tree: Mapping[str, Any], where: str) -> None:
         if section not in known:
             raise SettingsError(f"{where}: unknown section [{section}]{nearest(section, known)}")
         if not isinstance(keys, Mapping):
-            raise SettingsError(f"{where}: [{section}] must be a table")
+            raise SettingsError(f"{where}: {section} must be a table; write [{section}] on a line of its own")
         for key in keys:
             if key not in known[section]:
                 raise SettingsError(
@@ -95,7 +96,9 @@ def _check_consistent(settings: Settings) -> None:
             )
     for name in ("tick", "medium", "slow"):
         if getattr(agent, name).ns < 1_000_000:
-            raise SettingsError(f"[agent] {name} = {getattr(agent, name)} must be at least 1ms")
+            raise SettingsError(
+                f"[agent] {name} = {getattr(agent, name)} must be at least 1ms; leave it out for the default"
+            )
     if agent.adaptive and not agent.tick <= agent.idle_tick <= window.pane:
         raise SettingsError(
             f"[agent] idle_tick = {agent.idle_tick} must be between [agent] tick = {agent.tick} and [window] pane = {window.pane}"
@@ -104,9 +107,13 @@ def _check_consistent(settings: Settings) -> None:
         for key in fields:
             value = getattr(getattr(settings, section), key)
             if isinstance(value, Duration) and value <= 0 and key not in _MAY_BE_ZERO:
-                raise SettingsError(f"[{section}] {key} = {value} must be longer than nothing")
+                raise SettingsError(
+                    f"[{section}] {key} = {value} must be longer than nothing; leave it out for the default"
+                )
     if settings.detect.open_hits > settings.detect.open_of:
-        raise SettingsError("[detect] open_hits may not exceed [detect] open_of")
+        raise SettingsError(
+            f"[detect] open_hits = {settings.detect.open_hits} may not exceed [detect] open_of = {settings.detect.open_of}; lower it"
+        )
 
 
 def _check_host(host: str) -> None:
@@ -157,7 +164,9 @@ def _find_file(data: DataFolder, environment: Mapping[str, str]) -> Path | None:
     named = environment.get("HOSTSIGHT_CONFIG")
     if named:
         if not Path(named).is_file():
-            raise SettingsError(f"HOSTSIGHT_CONFIG names {named}, which is not a file")
+            raise SettingsError(
+                f"HOSTSIGHT_CONFIG names {named}, which is not a file; correct it, or unset it"
+            )
         return Path(named)
     for path in (data.root / "hostsight.toml", Path("/etc/hostsight/hostsight.toml")):
         if path.is_dir():
@@ -170,8 +179,10 @@ def _find_file(data: DataFolder, environment: Mapping[str, str]) -> Path | None:
 def _from_file(path: Path) -> dict[str, dict[str, Any]]:
     try:
         found = tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise SettingsError(f"{path}: {error}") from error
+    except OSError as error:
+        raise unreadable(error, path) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is no settings file in TOML ({error}); correct it") from error
     _check_known(found, str(path))
     if "token" in found.get("influx", {}):
         raise SettingsError(

@@ -44,7 +44,7 @@ class Recording:
         steps = np.diff(np.unique(self.ts))
         if len(steps) < _FEWEST_ROWS - 1:
             raise UsageError(
-                f"{self.path} has fewer than two points in time, so nothing can be learnt from it"
+                f"{self.path} has fewer than two points in time, so nothing can be learnt from it; give it a longer one"
             )
         return int(np.median(steps))
 
@@ -106,7 +106,9 @@ class _Table:
             matrix = np.column_stack(values) if values else np.empty((len(ts), 0), np.float32)
             recording = Recording(path, ts, stamp, tuple(kept), matrix)
         if not np.isfinite(recording.values).any():
-            raise UsageError(f"{path} has no rows or no column of numbers beside {self._time}")
+            raise UsageError(
+                f"{path} has no rows or no column of numbers beside {self._time}; another recording is needed"
+            )
         return recording
 
 
@@ -120,8 +122,10 @@ def _read(path: Path) -> pa.Table:
     except OSError as error:
         raise unreadable(error, path) from error
     except pa.ArrowInvalid as error:
-        raise UsageError(f"{path} is not what its name says: {error}") from error
-    raise UsageError(f"{path} is neither .csv nor .parquet")
+        raise UsageError(
+            f"{path} is not what its name says ({error}); write it anew, or name it by what it is"
+        ) from error
+    raise UsageError(f"{path} is neither .csv nor .parquet; convert it, or name it by what it is")
 
 
 def _time_column(path: Path, table: pa.Table, wanted: str | None) -> str:

@@ -117,7 +117,9 @@ def _common(train: Recording, test: Recording) -> tuple[str, ...]:
     """Names of the columns that both have."""
     names = tuple(name for name in train.names if name in set(test.names))
     if not names:
-        raise UsageError(f"{train.path} and {test.path} have no column in common")
+        raise UsageError(
+            f"{train.path} and {test.path} have no column in common; name the columns of one as those of the other"
+        )
     if not 1 / _UNLIKE < test.period_ns / train.period_ns < _UNLIKE:
         raise UsageError(
             f"{test.path} has a row every {format_duration(test.period_ns / SECOND_NS)}, {train.path} every {format_duration(train.period_ns / SECOND_NS)}; what was learnt from one says nothing about the other"
@@ -163,7 +165,9 @@ class Frame:
         stream.close()
         found = concatenate([block_from_features(part.features) for part in parts])
         if not len(found.ends):
-            raise UsageError(f"{recording.path} holds no finite value in the columns that both have")
+            raise UsageError(
+                f"{recording.path} holds no finite value in the columns that both have; another recording is needed"
+            )
         return found
 
     def ends(self, ts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -70,7 +70,7 @@ def test_variables_with_another_purpose_are_no_settings(data: DataFolder, name: 
         ("[detect]\nwarmup = 5\n", ["hostsight.toml", "[detect] warmup", "90s"]),
         ("[detect]\npercentile = 100\n", ["hostsight.toml", "[detect] percentile", "< 100"]),
         ("[spool]\nmax_bytes = 5\n", ["hostsight.toml", "[spool] max_bytes", "500MB"]),
-        ("detect = 3\n", ["hostsight.toml", "[detect] must be a table"]),
+        ("detect = 3\n", ["hostsight.toml", "detect must be a table; write [detect]"]),
         ("[detect\n", ["hostsight.toml", "line 1"]),
     ],
 )
@@ -137,7 +137,7 @@ def test_a_named_file_that_is_missing_is_an_error(data: DataFolder) -> None:
         ({("window", "pane"): "0s"}, r"\[window\]"),
         ({("agent", "tick"): "0s"}, r"\[agent\] tick = 0s must be at least 1ms"),
         ({("retention", "samples"): "0s"}, r"\[retention\] samples = 0s must be longer than nothing"),
-        ({("detect", "open_hits"): "9"}, r"open_hits may not exceed \[detect\] open_of"),
+        ({("detect", "open_hits"): "9"}, r"open_hits = 9 may not exceed \[detect\] open_of = 8; lower it"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(
