@@ -31,6 +31,7 @@ from migrations.transaction import transaction
 from models.baseline import Baseline
 from models.feature_set import feature_set
 from models.manifest import ARRAYS, FORMAT, MANIFEST, REPORT, Manifest, channel_rows, channels, libraries
+from models.regimes import Regime, described
 from models.report import RefitReport
 
 _INSERT = """
@@ -69,7 +70,7 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """A model in full; kept: the labels of the channels it works on."""
+    """A model in full; kept: the labels of the channels it works on.  regimes: what behaviour it knows, one at least."""
 
     row: ModelRow
     folder: str
@@ -77,11 +78,13 @@ class ModelDetail(msgspec.Struct, frozen=True, kw_only=True):
     detectors: tuple[str, ...]
     kept: tuple[str, ...]
     libraries: dict[str, str]
+    regimes: tuple[Regime, ...] = ()
     report: RefitReport | None = None
 
     def to_json(self) -> dict[str, object]:
         facts = msgspec.structs.asdict(self)
-        return self.row.to_json() | {name: value for name, value in facts.items() if name != "row"}
+        shown = {name: value for name, value in facts.items() if name != "row"}
+        return self.row.to_json() | shown | {"regimes": [each.to_json() for each in self.regimes]}
 
 
 class ModelStore:
@@ -181,6 +184,7 @@ class ModelStore:
             detectors=manifest.detectors,
             kept=tuple(sorted(by_id[int(channel.id)].label for channel in kept)),
             libraries=manifest.libraries,
+            regimes=described(self._arrays(name, manifest, "regimes/")),
             report=self._report(name, manifest),
         )
 
@@ -275,11 +279,12 @@ class ModelStore:
             raise _tampered(name, MANIFEST)
         return manifest
 
-    def _arrays(self, name: str, manifest: Manifest) -> Mapping[str, NDArray[np.generic]]:
+    def _arrays(self, name: str, manifest: Manifest, part: str = "") -> Mapping[str, NDArray[np.generic]]:
+        """Those whose names begin with `part`, without it."""
         content = self._checked(name, ARRAYS, manifest)
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-                return {key: arrays[key] for key in arrays.files}
+                return {key.removeprefix(part): arrays[key] for key in arrays.files if key.startswith(part)}
         except (ValueError, OSError, zipfile.BadZipFile) as error:
             raise _tampered(name, ARRAYS) from error
 

@@ -55,6 +55,8 @@ def _show(detail: EpisodeDetail) -> None:
     click.echo(f"episode {episode.id} on {safe(episode.host)}: {safe(episode.summary)}\n")
     click.echo(f"{episode.severity}, confidence {percent(episode.confidence)}")
     click.echo(f"from {iso(episode.opened_ns)} {ended}")
+    if episode.regime:
+        click.echo(f"regime: {safe(episode.regime)}")
     for line in _remarks(episode):
         click.echo(safe(line))
     click.echo(f"judged by model {safe(episode.model)}\n")

@@ -15,6 +15,7 @@ from cli.state import check_host, complete_host, complete_model, known_hosts, st
 from hostsight.errors import UsageError
 
 if TYPE_CHECKING:
+    from models.regimes import Regime
     from models.report import RefitReport
     from models.store import ModelDetail, ModelRow, ModelStore
 
@@ -125,7 +126,25 @@ def _show_detail(detail: ModelDetail) -> None:
         click.echo(f"{name:<13}{safe(fact)}")
     for label in detail.kept:
         click.echo(f"  {safe(label)}")
+    _show_regimes(detail.regimes)
     _show_drift(detail.report)
+
+
+def _show_regimes(regimes: Sequence[Regime]) -> None:
+    """The kinds of behaviour that it tells apart."""
+    from cli.output import print_table
+    from cli.text import percent, plural
+    from hostsight.clock import iso
+
+    if len(regimes) < 2:
+        click.echo("\none regime: nothing in training is clearly apart from the rest")
+        return
+    click.echo(f"\n{plural(len(regimes), 'regime')}, each with a usual level and spread of its own:")
+    print_table(
+        ("regime", "of training", "first seen", "last seen"),
+        ((each.name, percent(each.share), iso(each.first_ns), iso(each.last_ns)) for each in regimes),
+        numbers=("of training",),
+    )
 
 
 def _verdict(detail: ModelDetail) -> Mapping[str, str]:

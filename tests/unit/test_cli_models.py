@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from hostsight.timerange import TimeRange
 from migrations import open_state
 from models.baseline import fit_baseline
 from models.protocol import WindowBlock
+from models.regimes import Regime
 from models.report import Drift, RefitReport
 from models.store import ModelStore
 
@@ -92,6 +94,33 @@ def test_show_names_what_the_model_works_on(models: list[str], capsys: pytest.Ca
     text = capsys.readouterr().out
     assert "2023-11-14T22:13:20.000Z to 2023-11-14T22:14:20.000Z, 60 windows" in text
     assert "  cpu busy_percent" in text
+    assert "one regime: nothing in training is clearly apart from the rest" in text
+
+
+def test_show_tells_the_regimes_apart(
+    models: list[str], data: DataFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    connection = open_state(data.state_db)
+    store = ModelStore(data, connection)
+    known = (("cpu busy 4 %", 0.75, T0, T0 + 45 * SECOND_NS), ("cpu busy 75 %", 0.25, T0 + 45 * SECOND_NS, T0 + 60 * SECOND_NS))  # fmt: skip
+    regimes = tuple(Regime(name=n, share=s, first_ns=f, last_ns=last) for n, s, f, last in known)
+    baseline = store.load(models[1])
+    split = replace(baseline.regimes, known=regimes)
+    span = TimeRange(T0, T0 + 60 * SECOND_NS)
+    name = store.save("gpu01", replace(baseline, regimes=split), trained=span, reason="third")
+    connection.close()
+
+    assert main(["models", "show", name]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "2 regimes, each with a usual level and spread of its own:" in lines
+    assert "cpu busy 75 % 25 % 2023-11-14T22:14:05.000Z 2023-11-14T22:14:20.000Z" in lines
+    assert main(["models", "show", name, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["regimes"][0] == {
+        "name": "cpu busy 4 %",
+        "share": 0.75,
+        "first_seen": "2023-11-14T22:13:20.000Z",
+        "last_seen": "2023-11-14T22:14:05.000Z",
+    }
 
 
 def test_a_damaged_model_is_refused_by_name(
