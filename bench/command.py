@@ -106,7 +106,9 @@ def features(channels: int, minutes: int) -> None:
     },
 )
 @click.option(
-    "--url", metavar="URL", help="A running InfluxDB 2.x, which gets three buckets for as long as it takes."
+    "--url",
+    metavar="URL",
+    help="A running InfluxDB, which gets three buckets (1.8: databases) for as long as it takes.",
 )
 @click.option(
     "--channels", type=click.IntRange(min=1), default=700, show_default=True, help="Of the synthetic host."
@@ -119,11 +121,12 @@ def influx(url: str | None, channels: int, seconds: int) -> None:
 
     `query_data_frame` of that client needs pandas; without it that figure is left out, and the result says so.
     """
-    from bench.influx import bench_influx
+    from bench.influx import NO_PANDAS, bench_influx, with_pandas
 
     narrate(f"measuring {channels} channels over {seconds} s at 100 ms")
-    settings = load_settings(data_folder())
-    print_json(bench_influx(settings, channels=channels, seconds=seconds, url=url))
+    if not with_pandas():
+        narrate(NO_PANDAS)
+    print_json(bench_influx(load_settings(data_folder()), channels=channels, seconds=seconds, url=url))
 
 
 @command.command(

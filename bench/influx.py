@@ -102,7 +102,7 @@ def timed(work: Callable[[], int]) -> Tally:
 
 
 def bench_influx(settings: Settings, *, channels: int, seconds: int, url: str | None) -> dict[str, object]:
-    """Write and export `seconds` of `channels` at 100 ms. `url`: a running InfluxDB 2.x, which gets buckets for a while.
+    """Write and export `seconds` of `channels` at 100 ms. `url`: a running InfluxDB, which gets buckets (1.x: databases) for a while.
 
     Raises UnavailableError where there is no server, UsageError where that is too little to measure.
     """
@@ -242,7 +242,7 @@ def _export(data: DataFolder, ours: InfluxSettings, seconds: int) -> dict[str, o
     same answers, and `query_data_frame` over a part of each; and so on in turns. The first turn is not measured: in it the
     exporter finds out what it can trust."""
     mine, download, peer = list[Tally](), list[Tally](), Tally()
-    lake, absent, spans = Lake(data), find_spec("pandas") is None, list(_minutes(seconds))
+    lake, spans, pandas = Lake(data), list(_minutes(seconds)), with_pandas()
     with ExitStack() as stack:
         ahead = stack.enter_context(closing(ReadAhead(Exporter(stack.enter_context(InfluxClient(ours))))))
         http = stack.enter_context(closing(_Http(ours)))
@@ -253,7 +253,7 @@ def _export(data: DataFolder, ours: InfluxSettings, seconds: int) -> dict[str, o
             if turn:
                 mine.append(exported)
                 download.append(downloaded)
-                peer += Tally() if absent else timed(partial(_frames, theirs, ours.bucket, spans))
+                peer += timed(partial(_frames, theirs, ours.bucket, spans)) if pandas else Tally()
     whole = sum(mine, Tally())
     return {
         "export_values": whole.values,
@@ -264,8 +264,12 @@ def _export(data: DataFolder, ours: InfluxSettings, seconds: int) -> dict[str, o
         ),
         "export_cpu_us_per_value": 1e6 * whole.cpu_seconds / whole.values,
         **_beside("export", whole, peer),
-        **({"export_client_absent": NO_PANDAS} if absent else {}),
+        **({} if pandas else {"export_client_absent": NO_PANDAS}),
     }
+
+
+def with_pandas() -> bool:
+    return find_spec("pandas") is not None
 
 
 def _frames(client: Any, bucket: str, spans: Sequence[TimeRange]) -> int:

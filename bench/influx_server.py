@@ -20,7 +20,7 @@ from hostsight.errors import StoreUnavailableError, UnavailableError
 from hostsight.settings import Duration, InfluxSettings, Secret
 from ingest.influx.client import InfluxClient
 from ingest.influx.setup import set_up
-from ingest.influx.version import identify
+from ingest.influx.version import Version, identify
 
 VERSION = "2.8.0"
 _START_SECONDS = 60.0
@@ -83,18 +83,25 @@ def _initialise(settings: InfluxSettings) -> None:
 
 @contextmanager
 def new_bucket(settings: InfluxSettings) -> Iterator[InfluxSettings]:
-    """A bucket that is there for as long as the context. Raises StoreUnavailableError, also for a server other than 2.x."""
+    """A bucket (with 1.x a database) that is there for as long as the context. Raises StoreUnavailableError."""
     chosen = msgspec.structs.replace(
         settings, bucket=f"hostsight-bench-{secrets.token_hex(4)}", retention=Duration(0)
     )
     with InfluxClient(chosen) as client:
         version = identify(client)
-        if version.major != 2:
-            raise StoreUnavailableError(f"the benchmark needs InfluxDB 2.x; this is {version.text}")
         list(set_up(client))
         try:
             yield chosen
         finally:
-            found = client.ask("GET", f"/api/v2/buckets?{urlencode({'name': chosen.bucket})}").document()
-            for bucket in found.get("buckets", []):
-                client.ask("DELETE", f"/api/v2/buckets/{bucket['id']}")
+            _drop(client, version)
+
+
+def _drop(client: InfluxClient, version: Version) -> None:
+    name = client.settings.bucket
+    if version.major == 1:
+        statement = f'DROP DATABASE "{name}"'
+        client.ask("POST", f"/query?{urlencode({'q': statement})}")
+        return
+    found = client.ask("GET", f"/api/v2/buckets?{urlencode({'name': name})}").document()
+    for bucket in found.get("buckets", []):
+        client.ask("DELETE", f"/api/v2/buckets/{bucket['id']}")

@@ -23,6 +23,7 @@ from hostsight.settings import Duration, InfluxSettings, Settings, StoreSettings
 from hostsight.timerange import TimeRange
 from ingest.influx.client import InfluxClient
 from jobs.telegraf import TelegrafStore, recognised, told_absence
+from tests.influx.conftest import new_bucket
 from tests.influx.server import Server
 from tests.influx.telegraf import feed, lines
 
@@ -54,11 +55,13 @@ def values(samples: pa.Table, subsystem: str, device: str, metric: str) -> dict[
     }
 
 
-@pytest.fixture
-def fed(v2: Server, influx: InfluxSettings) -> InfluxSettings:
+@pytest.fixture(params=["v2", "v1"])
+def fed(request: pytest.FixtureRequest) -> InfluxSettings:
     """Half an hour at 20 % but for one interval; the host boots at interval 100."""
-    busy = {50: 0.9}
-    feed(v2, influx.bucket, lines(HOST, START_S, 181, busy=lambda number: busy.get(number, 0.2), boot_at=100))
+    server: Server = request.getfixturevalue(request.param)
+    influx, busy = new_bucket(server), {50: 0.9}
+    points = lines(HOST, START_S, 181, busy=lambda number: busy.get(number, 0.2), boot_at=100)
+    feed(server, influx.bucket, points)
     return influx
 
 
