@@ -48,7 +48,9 @@ class ThrottlingCollector(SmallFilesCollector):
         "/sys/devices/system/cpu/cpu*/thermal_throttle", 0.001, "an Intel processor"
     )
     metrics: ClassVar[tuple[Metric, ...]] = (*_PACKAGE.values(), *_CORE.values())
-    nothing: ClassVar[str] = f"{_CPUS}/cpu*/thermal_throttle is there on Intel processors alone"
+    nothing: ClassVar[str] = (
+        f"{_CPUS} shows no thermal_throttle (Intel processors have it, virtual machines have not)"
+    )
 
     def files(self, host: Host) -> Iterator[SmallFile]:
         cpus = _cpus(host)

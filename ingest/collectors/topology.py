@@ -15,6 +15,7 @@ from ingest.collectors.smallfiles import read_word
 ONLINE = "/sys/devices/system/cpu/online"
 _NODES = "/sys/devices/system/node"
 _NODE = re.compile(r"node(\d+)")
+_MASK = re.compile(r"[0-9a-fA-F]+(?:,[0-9a-fA-F]{8})*")
 _LARGEST = 2**20
 _LONGEST = 32
 
@@ -25,6 +26,13 @@ def parse_list(text: str) -> Iterator[int]:
         first, _, last = part.partition("-")
         if first.isdecimal() and (last or first).isdecimal() and len(part) < _LONGEST:
             yield from range(int(first), min(int(last or first), _LARGEST) + 1)
+
+
+def parse_mask(text: str) -> Iterator[int]:
+    """The numbers of the bits that are set in a kernel mask such as `00000001,8000000f`; none where it is no mask."""
+    if _MASK.fullmatch(text):
+        bits = bin(int(text.replace(",", ""), 16))[:1:-1]
+        yield from (at for at, bit in enumerate(bits) if bit == "1")
 
 
 def nodes(host: Host) -> list[int]:
@@ -38,10 +46,11 @@ def nodes(host: Host) -> list[int]:
 
 
 def cpu_nodes(host: Host) -> dict[int, int]:
-    """CPU number -> NUMA node number; empty where the tree does not say."""
+    """CPU number -> NUMA node number; empty where the tree does not say. Old kernels have masks alone."""
     found = {}
     for node in nodes(host):
-        cpus = parse_list(read_word(host.path(_NODES, f"node{node}", "cpulist")))
+        folder = host.path(_NODES, f"node{node}")
+        cpus = [*parse_list(read_word(folder / "cpulist"))] or parse_mask(read_word(folder / "cpumap"))
         found.update(dict.fromkeys(cpus, node))
     return found
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ingest.collector import Host
-from ingest.collectors.topology import cpu_nodes, nodes, parse_list, spread
+from ingest.collectors.topology import cpu_nodes, nodes, parse_list, parse_mask, spread
 from tests.unit.collectors.trees import Trees, write
 
 NODES = "sys/devices/system/node"
@@ -25,6 +25,26 @@ NODES = "sys/devices/system/node"
 )
 def test_kernel_lists(text: str, numbers: list[int]) -> None:
     assert list(parse_list(text)) == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("00000001,8000000f", [0, 1, 2, 3, 31, 32]),
+        ("f0", [4, 5, 6, 7]),
+        ("00000000,00000000", []),
+        ("", []),
+        ("0x3", []),
+        ("N/A", []),
+    ],
+)
+def test_kernel_masks(text: str, numbers: list[int]) -> None:
+    assert list(parse_mask(text)) == numbers
+
+
+def test_nodes_of_an_old_kernel(tmp_path: Path) -> None:
+    masks = {f"{NODES}/node0/cpumap": "00000000,00000003\n", f"{NODES}/node4/cpumap": "00000001,00000000\n"}
+    assert cpu_nodes(Host(write(tmp_path, masks))) == {0: 0, 1: 0, 32: 4}
 
 
 def test_a_dual_xeon(trees: Trees) -> None:
