@@ -125,7 +125,7 @@ def test_an_incident_inside_a_regime_is_seen_that_one_scale_for_all_hides() -> N
 
 
 def test_what_is_usual_in_one_regime_is_an_incident_in_another() -> None:
-    stalled: Load = TRAINING | {"faults_per_s": 0.0}
+    stalled: Load = {**TRAINING, "faults_per_s": 0.0}
     _, changes = judged(learnt(), telemetry(((TRAINING, 200), (stalled, 120)), start=LEARNT_SECONDS))
     assert changes[0].action == "opened"
     assert changes[-1].metric == "faults_per_s"

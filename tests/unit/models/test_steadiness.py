@@ -58,7 +58,7 @@ def test_a_level_that_moves_towards_its_limit_is_none(baseline: Baseline, simula
 def test_more_retransmissions_are_no_way_to_be_however_steady(
     baseline: Baseline, simulated: SimulatedHost
 ) -> None:
-    load: Load = JOB | {"tcp_retransmitted_segments_per_s": 5_000.0}
+    load: Load = {**JOB, "tcp_retransmitted_segments_per_s": 5_000.0}
     assert not is_new_regime(baseline, parts(during(simulated, load)))
 
 
