@@ -91,6 +91,7 @@ class Console(App[None]):
         Binding("t", "range", "Range", tooltip="Time range, such as 15m or now-6h..now-1h"),
         Binding("question_mark,f1", "help", "Help", tooltip="These keys", key_display="?"),
         Binding("q", "quit", "Quit", tooltip="Leave the console"),
+        Binding("ctrl+q", "quit", "Quit", tooltip="Leave the console", show=False),
     ]
 
     def __init__(

@@ -94,7 +94,7 @@ class AttributionTree(RowList[Node]):
         fold = "" if row.leaf else ("▸ " if row.folded else "▾ ")
         word = "whole host" if depth == 1 and row.path[-1] == WHOLE_HOST else row.path[-1]
         arrow = f"{DIRECTIONS.get(row.channel.direction, '')} " if row.leaf else ""
-        name = fit("  " * depth + fold + arrow + word, _name_width(width))
+        name = fit("  " * depth + fold + arrow + word, _name_width(width) - 1) + " "
         share = f"{bar(row.share, BAR)} {_percent(row.share)} %"
         return Content.assemble(
             (name, "" if row.leaf else "bold"), (fit(share, SHARE), "$text-accent"), *_values(row, width)

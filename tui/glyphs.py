@@ -33,6 +33,7 @@ NO_DATA = Mark("○", "no data", MUTED)
 STALE = Mark("○", "stale", MUTED)
 LIVE = Mark("●", "LIVE", "$text-success")
 OUTDATED = Mark("◇", "STALE", "bold $text-warning")
+WAITING = Mark("○", "WAITING", MUTED)
 PAUSED = Mark("‖", "PAUSED", "bold $text-warning")
 
 SEVERITIES = {"info": INFO, "warning": WARNING, "critical": CRITICAL}

@@ -6,7 +6,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from tui.glyphs import LIVE, MUTED, OUTDATED, PAUSED, Mark
+from tui.glyphs import LIVE, MUTED, OUTDATED, PAUSED, WAITING, Mark
 from tui.quantity import duration
 from tui.text import clean, fit
 
@@ -39,7 +39,9 @@ class Header(Widget):
         """A range that moves with the clock is not live where nothing new comes into it."""
         if not self.live:
             return PAUSED
-        return OUTDATED if self.age_seconds is not None and self.age_seconds > STALE_SECONDS else LIVE
+        if self.age_seconds is None:
+            return WAITING
+        return OUTDATED if self.age_seconds > STALE_SECONDS else LIVE
 
     def _age(self) -> Content:
         if self.age_seconds is None:

@@ -47,6 +47,7 @@ def help_text(app: App[Any], screen: Screen[Any]) -> Content:
     bindings = [binding for binding in usable_bindings(screen) if binding.action not in _SYSTEM]
     everywhere = {binding.action for _, binding in app._bindings}
     shared = [binding for binding in bindings if binding.action in everywhere]
+    shared.sort(key=lambda binding: not binding.show)
     own = [binding for binding in bindings if binding.action not in everywhere]
     sections = {
         "Here": [binding for binding in own if binding.show],

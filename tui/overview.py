@@ -58,7 +58,7 @@ class Overview(View):
         with Hosts(id="hosts"):
             yield Static("Reading the data folder ...", id="waiting")
         yield Static(id="problems", markup=False)
-        yield Static("Open episodes", id="open-title")
+        yield Static(id="open-title")
         yield OpenEpisodes(id="open")
 
     def on_mount(self) -> None:

@@ -23,10 +23,9 @@ from tui.text import clean
 from tui.trouble import trouble
 from tui.view import View
 
-EXAMPLE = """-- every channel in the newest window
-SELECT host, subsystem, device, metric, mean, unit
-FROM features JOIN channels USING (channel_id)
-WHERE window_end = (SELECT max(window_end) FROM features) ORDER BY ALL
+EXAMPLE = """-- the CPUs in the newest window
+SELECT device, metric, mean, unit FROM features JOIN channels USING (channel_id)
+WHERE subsystem = 'cpu' AND window_end = (SELECT max(window_end) FROM features) ORDER BY ALL
 """
 
 

@@ -108,7 +108,7 @@ async def test_problems_are_sentences_on_the_overview() -> None:
 async def test_without_telemetry_it_says_what_to_start() -> None:
     app = console(FakeSource(hosts=(), rows=()))
     async with app.run_test(size=SMALL) as pilot:
-        await shown(pilot, "No telemetry yet: start `hostsight up`", "no data yet")
+        await shown(pilot, "No telemetry yet: start `hostsight up`", "○ WAITING  no data yet")
 
 
 async def test_a_reading_that_fails_is_said_and_the_last_data_stays() -> None:
