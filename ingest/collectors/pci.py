@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ingest.collector import Host
-from ingest.collectors.smallfiles import read_word
+from ingest.collectors.smallfiles import names_in, read_word
 
 ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
 BUS = "/sys/bus/pci/devices"
@@ -49,17 +49,15 @@ def pci_folders(host: Host) -> list[Path]:
 
 def _walk(folder: Path) -> Iterator[Path]:
     """PCI devices nest by the bridges they stand behind."""
-    for child in _children(folder):
-        if ADDRESS.fullmatch(child.name) and not child.is_symlink():
+    for name in filter(ADDRESS.fullmatch, names_in(folder)):
+        child = folder / name
+        if not child.is_symlink():
             yield child
             yield from _walk(child)
 
 
 def _children(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError:
-        return []
+    return [folder / name for name in names_in(folder)]
 
 
 def _device(path: Path) -> PciDevice:
