@@ -9,10 +9,10 @@ from hostsight.clock import SECOND_NS, Clock
 from hostsight.errors import StorageError
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
-from ingest.heartbeat import PERIOD_SECONDS, CollectorBeat, Heartbeat, write_heartbeat
+from ingest.heartbeat import PERIOD_SECONDS, Heartbeat, write_heartbeat
 from ingest.kept_file import KeptFile
 from ingest.recorder import Recorder, say
-from ingest.sampler import CollectorStatus, Sampler
+from ingest.sampler import Sampler
 
 
 class Pulse:
@@ -62,7 +62,7 @@ class Pulse:
             cpu_percent=self._cpu_percent(),
             channels=len(sampler.channels),
             storage_error=recorder.error,
-            collectors=[_beat(status) for status in sampler.collectors()],
+            collectors=sampler.collectors(),
             stamp_ns=sampler.stamp_ns,
         )
 
@@ -72,16 +72,3 @@ class Pulse:
         passed, used = now[0] - self._before[0], now[1] - self._before[1]
         self._before = now
         return 100.0 * used / passed if passed > 0 else 0.0
-
-
-def _beat(status: CollectorStatus) -> CollectorBeat:
-    condition = status.condition
-    return CollectorBeat(
-        status.name,
-        status.tier.value,
-        condition.state,
-        condition.reason,
-        condition.error,
-        status.channels,
-        status.read_us,
-    )

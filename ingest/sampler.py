@@ -18,9 +18,10 @@ from ingest.background import BackgroundReader
 from ingest.collector import Collector, Host, Slot, Tier, in_background
 from ingest.collectors.agent import AgentCollector, TicksCollector
 from ingest.crew import Crew
+from ingest.heartbeat import CollectorBeat
 from ingest.meter import Meter
 from ingest.pace import Pace
-from ingest.reader import Condition, Reader
+from ingest.reader import Reader
 from ingest.schedule import Instant, Schedule
 from ingest.source import SLOW_SHARE, Source
 
@@ -48,17 +49,6 @@ class Batch:
 
     channels: tuple[Channel, ...]
     ticks: list[Tick]
-
-
-@dataclass(frozen=True, slots=True)
-class CollectorStatus:
-    """One collector as `status` and `doctor` show it."""
-
-    name: str
-    tier: Tier
-    condition: Condition
-    channels: int
-    read_us: float
 
 
 class Sampler:
@@ -178,17 +168,8 @@ class Sampler:
             self._lay_out()
         return [Batch(channels, ticks)]
 
-    def collectors(self) -> list[CollectorStatus]:
-        return [
-            CollectorStatus(
-                source.collector.name,
-                source.tier,
-                source.reader.condition,
-                len(source.slots),
-                source.reader.read_ns / 1e3,
-            )
-            for source in self._sources
-        ]
+    def collectors(self) -> list[CollectorBeat]:
+        return [_beat(source) for source in self._sources]
 
     @property
     def tick_seconds(self) -> float:
@@ -330,3 +311,16 @@ def host_of(settings: AgentSettings) -> Host:
             f"[agent] root = {settings.root} is not a folder; name one that holds proc/ and sys/"
         )
     return Host(root.absolute(), settings.per_cpu_limit, settings.device_limit)
+
+
+def _beat(source: Source) -> CollectorBeat:
+    condition = source.reader.condition
+    return CollectorBeat(
+        name=source.collector.name,
+        tier=source.tier.value,
+        state=condition.state,
+        reason=condition.reason,
+        error=condition.error,
+        channels=len(source.slots),
+        read_us=source.reader.read_ns / 1e3,
+    )

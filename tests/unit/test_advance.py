@@ -143,7 +143,7 @@ def test_a_failure_costs_the_rest_of_its_second(clock: FakeClock, tmp_path: Path
     found = write_and_advance(one, path, ["0 1", "1 2", "gone wrong", "3 4"])
     assert series(found, "b") == pytest.approx([1, 2, np.nan, np.nan], nan_ok=True)
     status = one.collectors()[0]
-    assert status.condition.error == "ValueError: could not convert string to float: b'gone'"
+    assert status.error == "ValueError: could not convert string to float: b'gone'"
     clock.advance(1)
     found = write_and_advance(one, path, ["10 5", "20 6"])
     assert series(found, "b") == [5, 6]
@@ -158,7 +158,7 @@ def test_a_missing_file_is_a_failure_too(clock: FakeClock, tmp_path: Path) -> No
     known += one.advance()
     known += one.settle()
     assert series(known, "b") == pytest.approx([3, np.nan], nan_ok=True)
-    assert one.collectors()[0].condition.error.startswith("FileNotFoundError")
+    assert one.collectors()[0].error.startswith("FileNotFoundError")
 
 
 def test_hardware_that_another_tier_finds_is_laid_out_at_once(clock: FakeClock, tmp_path: Path) -> None:

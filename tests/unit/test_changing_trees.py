@@ -48,7 +48,7 @@ class Changing:
 
     @property
     def states(self) -> dict[str, str]:
-        return {one.name: one.condition.state for one in self._sampler.collectors()}
+        return {one.name: one.state for one in self._sampler.collectors()}
 
 
 @pytest.fixture

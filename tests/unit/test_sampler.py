@@ -89,7 +89,7 @@ def test_a_failing_collector_costs_its_own_channels_only(clock: FakeClock) -> No
     assert column(one, ticks, "level", "a") == [1] * 20
     assert np.isnan(column(one, ticks, "level", "b")).all()
     status = one.collectors()[1]
-    assert (status.name, status.condition.state, status.condition.error) == (
+    assert (status.name, status.state, status.error) == (
         "medium",
         "failed",
         "RuntimeError: boom",
