@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ingest.collector import Host
-from ingest.collectors.smallfiles import names_in, one_number, read_small, read_word
+from ingest.collectors.smallfiles import names_in, read_small, read_word
 from ingest.collectors.sysclass import natural
 from ingest.collectors.topology import parse_list
 from ingest.collectors.words import number
@@ -186,12 +186,18 @@ def from_cpuinfo(content: bytes) -> Clocks:
         if word in _CPU_WORDS:
             cpu = f"cpu{value.strip().decode('ascii', 'replace')}"
         elif word in _CLOCK_WORDS and cpu:
-            clocks[cpu] = number(value.strip().removesuffix(b"MHz")) * 1e6
+            clocks[cpu] = _hertz(value.strip().removesuffix(b"MHz"), 1e6)
     return clocks
 
 
 def _khz(path: str) -> float:
     try:
-        return one_number(read_small(path))[0] * 1e3
+        return _hertz(read_small(path), 1e3)
     except OSError:
         return np.nan
+
+
+def _hertz(text: bytes, unit: float) -> float:
+    """A driver that does not know the clock says 0 or -1: NaN."""
+    value = number(text.strip())
+    return value * unit if value > 0 else np.nan

@@ -161,3 +161,13 @@ def test_clocks_of_other_architectures(tmp_path: Path, cpuinfo: str, hertz: floa
         read(FrequencyCollector(), write(tmp_path, {"proc/cpuinfo": cpuinfo}))["cpu cpu8 frequency_hertz"]
         == hertz
     )
+
+
+@pytest.mark.parametrize("unknown", ["0", "-1", "<unknown>", ""])
+def test_a_clock_that_the_driver_does_not_know_is_absent(tmp_path: Path, unknown: str) -> None:
+    policy = "sys/devices/system/cpu/cpufreq/policy"
+    files = {f"{policy}{cpu}/affected_cpus": f"{cpu}\n" for cpu in (0, 1)}
+    files |= {f"{policy}0/scaling_cur_freq": f"{unknown}\n", f"{policy}1/scaling_cur_freq": "1500000\n"}
+    values = read(FrequencyCollector(), write(tmp_path, files))
+    assert np.isnan(values["cpu cpu0 frequency_hertz"])
+    assert values["cpu host frequency_min_hertz"] == 1_500_000_000
