@@ -37,5 +37,6 @@ def _apart(levels: Floats) -> float:
 
 
 def _name(channel: Channel, level: float) -> str:
-    device = "" if channel.device == WHOLE_HOST else f" {channel.device}"
-    return f"{channel.subsystem}{device} {metric(channel.metric)} {quantity(level, channel.unit)}"
+    words = [channel.subsystem] if channel.device == WHOLE_HOST else [channel.subsystem, channel.device]
+    name = metric(channel.metric).removeprefix(f"{channel.subsystem} ")
+    return " ".join((*words, name, quantity(level, channel.unit)))
