@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Origin, Slot, Tier
 from ingest.collectors.smallfiles import Parser, SmallFile, SmallFilesCollector, names_in, one_number
 from ingest.collectors.sysclass import class_devices, class_folder, natural
@@ -103,17 +104,31 @@ class _PortCollector(SmallFilesCollector):
     nothing: ClassVar[str] = _NOTHING
     wanted: ClassVar[Mapping[str, Metric]]
 
+    def open(self, host: Host) -> Sequence[Slot]:
+        try:
+            return super().open(host)
+        except NoDataError as error:
+            if error.reason == "no such device" and any(_ports(host)):
+                what = f"no port of /sys/class/{_KIND} shows what {self.name} reads"
+                raise NoDataError(what, "not supported") from error
+            raise
+
     def files(self, host: Host) -> Iterator[SmallFile]:
-        for adapter in class_devices(host, _KIND):
-            for port in sorted(filter(str.isdecimal, names_in(adapter / "ports")), key=natural):
-                folder = adapter / "ports" / port
-                source = f"/{folder.relative_to(host.root)}"
-                for file, metric in self.wanted.items():
-                    slot = Slot("network", f"{adapter.name}:{port}", metric, LIVE, f"{source}/{file}")
-                    yield SmallFile(folder / file, (slot,), _PARSERS.get(file, one_number))
+        for device, folder in _ports(host):
+            source = f"/{folder.relative_to(host.root)}"
+            for file, metric in self.wanted.items():
+                slot = Slot("network", device, metric, LIVE, f"{source}/{file}")
+                yield SmallFile(folder / file, (slot,), _PARSERS.get(file, one_number))
 
     def folders(self, host: Host) -> Sequence[Path]:
         return [class_folder(host, _KIND)]
+
+
+def _ports(host: Host) -> Iterator[tuple[str, Path]]:
+    """`mlx5_0:1` and the folder of each port."""
+    for adapter in class_devices(host, _KIND):
+        for port in sorted(filter(str.isdecimal, names_in(adapter / "ports")), key=natural):
+            yield f"{adapter.name}:{port}", adapter / "ports" / port
 
 
 class RdmaCollector(_PortCollector):

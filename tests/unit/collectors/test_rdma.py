@@ -15,6 +15,13 @@ from tests.unit.collectors.trees import Trees, read, write
 PORT = "sys/class/infiniband/mlx5_0/ports/1"
 
 
+def test_a_port_without_counters_is_a_port(tmp_path: Path) -> None:
+    root = write(tmp_path, {"sys/class/infiniband/mlx5_0/ports/1/state": "4: ACTIVE\n"})
+    assert read(RdmaCollector(), root) == {"network mlx5_0:1 link_up": 1}
+    with pytest.raises(NoDataError, match="no port of /sys/class/infiniband shows what rdma_errors reads"):
+        RdmaErrorsCollector().open(Host(root))
+
+
 def test_data_is_counted_in_words_of_four_bytes(trees: Trees) -> None:
     values = read(RdmaCollector(), trees.h100)
     assert values["network mlx5_4:1 rx_bytes_per_s"] == 230_539_874_932_483 * 4
