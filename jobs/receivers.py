@@ -7,6 +7,7 @@ The webhook's JSON: `id` (of the message, also its header Idempotency-Key), `sta
 from __future__ import annotations
 
 import http.client
+import re
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -32,12 +33,21 @@ _WORDS = 200
 def address(settings: AlertSettings, receiver: Receiver) -> str:
     """Where messages go. Raises SettingsError where that is no address."""
     text: str = getattr(settings, receiver)
-    parts = urllib.parse.urlsplit(text)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    if not _is_address(text):
         raise SettingsError(
-            f"[alerts] {receiver} is no http or https address; write one such as http://localhost:9093"
+            f"[alerts] {receiver} is no http or https address; write one such as http://localhost:9093, and a token into [alerts] token_file"
         )
     return text.rstrip("/") + "/api/v2/alerts" if receiver == "alertmanager" else text
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urllib.parse.urlsplit(text)
+        host = (parts.hostname or "").encode("idna")
+        named = parts.scheme in {"http", "https"} and bool(host) and parts.port != 0
+    except ValueError:  # of a port, an IPv6 address or a host name that is none
+        return False
+    return named and "@" not in parts.netloc and not re.search(r"[\s\x00-\x1f\x7f]", text)
 
 
 def check_outward(settings: AlertSettings) -> None:
@@ -55,8 +65,7 @@ def check_outward(settings: AlertSettings) -> None:
 def shown(url: str) -> str:
     """An address without its path, which may be a secret."""
     parts = urllib.parse.urlsplit(url)
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{parts.hostname}{port}"
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def webhook_message(alert: Alert) -> bytes:
@@ -109,10 +118,10 @@ def post(settings: AlertSettings, url: str, body: bytes, headers: Mapping[str, s
     }
     request = urllib.request.Request(url, body, told, method="POST")  # noqa: S310  # `address` lets http and https through
     try:
-        with urllib.request.build_opener(_NoRedirect).open(
+        opener = urllib.request.build_opener(_NoRedirect)
+        opener.open(
             request, timeout=float(settings.timeout)
-        ) as answer:
-            answer.read(_WORDS)
+        ).close()  # the status alone says that it was taken
     except urllib.error.HTTPError as error:
         with error:
             _raise(url, error)
@@ -126,8 +135,16 @@ def _reason(error: Exception) -> str:
     return str(getattr(cause, "strerror", None) or cause)
 
 
+def _body(error: urllib.error.HTTPError) -> bytes:
+    """Its beginning; nothing where it does not come."""
+    try:
+        return error.read(_WORDS)
+    except (OSError, http.client.HTTPException):
+        return b""
+
+
 def _raise(url: str, error: urllib.error.HTTPError) -> None:
-    words = " ".join(error.read(_WORDS).decode("utf-8", "replace").split())
+    words = " ".join(_body(error).decode("utf-8", "replace").split())
     sentence = f"{shown(url)} answers {error.code} {error.reason}" + (f": {words}" if words else "")
     if error.code >= http.client.INTERNAL_SERVER_ERROR or error.code in _TRY_AGAIN:
         raise StoreUnavailableError(sentence, status=error.code) from error

@@ -15,7 +15,7 @@ from typing import Any
 class Receiver:
     """told: (path, headers, decoded body) of each request that was answered with 2xx; asked: how many came in all.
 
-    hangs: it answers nothing until the end of the test.
+    hangs: it answers nothing until the end of the test.  stalls: it says what it makes of a request, and then nothing.
     """
 
     url: str = ""
@@ -23,6 +23,7 @@ class Receiver:
     words: str = ""
     asked: int = 0
     hangs: bool = False
+    stalls: bool = False
     told: list[tuple[str, dict[str, str], Any]] = field(default_factory=list)
 
     @property
@@ -33,7 +34,6 @@ class Receiver:
 @contextmanager
 def receiving() -> Iterator[Receiver]:
     receiver = Receiver()
-
     over = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
@@ -48,7 +48,12 @@ def receiving() -> Iterator[Receiver]:
             self.send_response(receiver.status)
             if receiver.status == 302:
                 self.send_header("Location", "/elsewhere")
+            if receiver.stalls:
+                self.send_header("Content-Length", "100")
             self.end_headers()
+            if receiver.stalls:
+                over.wait()
+                return
             self.wfile.write(receiver.words.encode())
 
         do_GET = do_POST  # noqa: N815  # http.server names it so

@@ -243,6 +243,21 @@ def test_a_receiver_that_hangs_is_given_up_and_tried_again(
     assert job(webhook).run() == 1
 
 
+def test_an_answer_whose_body_never_comes_counts_by_its_status(
+    receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job, state: sqlite3.Connection
+) -> None:
+    receiver.stalls = True
+    hurried = msgspec.structs.replace(webhook, timeout=Duration(0.05))
+    tell(hurried, 1)
+    assert job(hurried).run() == 1
+    receiver.status = 500
+    tell(hurried, 2, severity="critical")
+    assert job(hurried).run() == 0
+    (found,) = read_alerts(state, hurried)
+    assert (found.sent, found.waiting) == (1, 1)
+    assert str(found.error).endswith("answers 500 Internal Server Error")
+
+
 def test_an_outage_is_told_once_with_who_is_away(
     webhook: AlertSettings, tell: Tell, job: Job, clock: FakeClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -401,6 +416,11 @@ def test_a_token_goes_with_each_message(
     [
         (AlertSettings(webhook="file:///etc/passwd"), r"\[alerts\] webhook is no http or https address"),
         (AlertSettings(alertmanager="localhost:9093"), "alertmanager is no http or https address"),
+        (AlertSettings(webhook="http://[::1/"), "webhook is no http or https address"),
+        (AlertSettings(webhook="http://me:secret@a/"), "a token into \\[alerts\\] token_file"),
+        (AlertSettings(webhook="http://a:port/"), "webhook is no http or https address"),
+        (AlertSettings(webhook="http://a..b/"), "webhook is no http or https address"),
+        (AlertSettings(webhook="http://a/two words"), "webhook is no http or https address"),
         (AlertSettings(webhook="http://a/", token_file="/nowhere/token"), "token_file = /nowhere/token cannot"),
         (AlertSettings(textfile="/nowhere/hostsight.prom"), "must end in .prom and lie in a folder that exists"),
         (AlertSettings(textfile="/tmp/hostsight.txt"), "must end in .prom"),
