@@ -60,7 +60,7 @@ _PATTERNS: tuple[tuple[Metric, tuple[str, ...]], ...] = (
         r"rx_out_of_buffer",                                   # mlx5
         r"rx_missed_errors|rx_missed",                         # e1000e, igb, igc, mlx4, r8169
         r"rx_no_dma_resources",                                # ixgbe
-        r"port\.rx_discards|rx_discards\.nic|rx_discards",     # i40e; ice; tg3
+        r"rx_discards",                                         # tg3
         r"(?:port_)?rx_nodesc_drop(?:s|_cnt)",                 # sfc
         r"rx_no_buff(?:er)?_discards|no_buff_discards",        # qede
         r"rx_total_ring_discards",                              # bnxt_en
@@ -68,11 +68,13 @@ _PATTERNS: tuple[tuple[Metric, tuple[str, ...]], ...] = (
         rf"{_QUEUE}drops?",                                    # virtio_net
         r"pkts rx out of buf",                                 # vmxnet3
         r"rx_no_buffer_count",
+        r"rx_dropped",                                          # ice, and i40e of older kernels, by virtual port
     )),
     (FIFO, (
         r"rx_discards_phy",                                    # mlx5
         r"rx_fifo_errors",                                     # ixgbe, mlx4, igb
-        r"port\.rx_oversize_dropped|rx_dropped\.nic",          # ice
+        r"port\.rx_discards|port\.rx_dropped",                 # i40e, and its name in older kernels
+        r"rx_dropped\.nic",                                    # ice
         r"port_rx_overflow",                                   # sfc
         r"rx_brb_discards?|\[\d+\]: rx_brb_discard|rx_buf_full|rx_over_errors",
     )),
@@ -99,7 +101,7 @@ _PATTERNS: tuple[tuple[Metric, tuple[str, ...]], ...] = (
               r"rx_symbol_err(?:ors?)?", r"port_rx_symbol_error")),
     (LENGTH, (
         r"rx_in_range_len_errors_phy|rx_out_of_range_len_phy|rx_oversize_pkts_phy|rx_undersize_pkts_phy",
-        r"port\.rx_(?:length_errors|undersize|oversize)", r"rx_(?:undersize|oversize)\.nic|rx_len_errors\.nic",
+        r"port\.rx_(?:length_errors|undersize|oversize)", r"rx_(?:undersize|oversize|length_errors)\.nic",
         r"rx_(?:long_|short_)?length_errors", r"rx_(?:undersize|oversize)(?:_frames|_packets)?",
     )),
     (FEC, (r"rx_fec_uncorrectable_(?:blocks|errors).*|rx_pcs_fec_uncorrectable.*", r"fec_uncorrectable.*")),
@@ -125,10 +127,8 @@ _DRIVERS: Mapping[str, Mapping[str, str]] = {
     "ixgbe": {"rx_missed_errors": FIFO.name},
     "igb": {"rx_no_buffer_count": MISSED.name, "rx_missed_errors": FIFO.name},
     "e1000e": {"rx_no_buffer_count": MISSED.name, "rx_missed_errors": FIFO.name},
-    "i40e": {"port.rx_discards": FIFO.name, "rx_dropped": MISSED.name},
-    "ice": {"rx_discards.nic": FIFO.name, "rx_dropped.nic": ""},
 }
-"""Driver -> name -> the metric it means there, whatever the patterns say; empty: none."""
+"""Driver -> name -> the metric it means there, whatever the patterns say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,12 +36,23 @@ ENA = {
 VIRTIO = {"rx_queue_0_packets": 5, "rx_queue_0_drops": 6, "rx_queue_1_drops": 7, "tx_queue_0_tx_timeouts": 8}
 BNXT = {"[0]: rx_ucast_packets": 1, "[0]: rx_discards": 5, "[1]: rx_discards": 6, "rx_pause_frames": 51, "tx_pause_frames": 52, "rx_fcs_err_frames": 53}  # fmt: skip
 ICE = {
-    "rx_dropped.nic": 9,
+    "rx_dropped": 9,
     "link_xoff_rx.nic": 61,
     "link_xoff_tx.nic": 62,
     "rx_crc_errors.nic": 63,
-    "rx_discards.nic": 64,
+    "rx_dropped.nic": 64,
+    "rx_undersize.nic": 1,
+    "rx_oversize.nic": 2,
+    "rx_length_errors.nic": 4,
 }
+I40E = {
+    "rx_dropped": 5,
+    "rx_missed_errors": 71,
+    "tx_dropped": 1,
+    "port.rx_discards": 72,
+    "port.rx_crc_errors": 73,
+}
+I40E_OLDER = {"rx_dropped": 71, "tx_dropped": 1, "port.rx_dropped": 72, "port.rx_crc_errors": 73}
 
 
 class Kernel:
@@ -135,11 +146,19 @@ def test_queues_are_added_up(tmp_path: Path) -> None:
 def test_ice_tells_its_own_buffer_apart(tmp_path: Path) -> None:
     values = ask(tmp_path, "ice", ICE)
     assert values == {
+        "rx_missed_packets": 9,
         "rx_fifo_packets": 64,
         "rx_pause_packets": 61,
         "tx_pause_packets": 62,
         "rx_crc_errors": 63,
+        "rx_length_errors": 7,
     }
+
+
+@pytest.mark.parametrize("statistics", [I40E, I40E_OLDER])
+def test_i40e_under_its_old_and_new_names(tmp_path: Path, statistics: dict[str, int]) -> None:
+    values = ask(tmp_path, "i40e", statistics)
+    assert (values["rx_missed_packets"], values["rx_fifo_packets"], values["rx_crc_errors"]) == (71, 72, 73)
 
 
 def test_a_total_and_its_parts_are_never_added_up() -> None:
@@ -151,13 +170,13 @@ def test_several_interfaces_each_with_its_driver(tmp_path: Path) -> None:
     kernel = Kernel({"eth0": ("ena", ENA), "eth1": ("ice", ICE)})
     collector = EthtoolCollector(kernel)
     slots = collector.open(Host(tree(tmp_path, "eth0", "eth1", "eth2")))
-    assert [slot.device for slot in slots] == ["eth0"] * 4 + ["eth1"] * 4
+    assert [slot.device for slot in slots] == ["eth0"] * 4 + ["eth1"] * 6
     assert collector.absent() == [("driver's statistics of eth2", "not supported", "")]
     del kernel.nics["eth0"]
-    out = np.full(8, np.nan)
+    out = np.full(10, np.nan)
     assert collector.read(out)
     assert np.isnan(out[:4]).all()
-    assert out[4] == 64
+    assert out[4:6].tolist() == [9, 64]
     collector.close()
 
 
