@@ -3,48 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
-from textual.content import Content
 from textual.widgets import Static
 
 from hostsight.timerange import TimeRange
-from tui.episodelist import OpenEpisodes
-from tui.glyphs import MUTED, WARNING
-from tui.hostpanel import HostPanel
 from tui.pace import Pace
-from tui.rowlist import Chosen
 from tui.source import Episode, Headline, Pulse
-from tui.text import clean
 from tui.view import View
 
-OPEN_ROWS = 6
+if TYPE_CHECKING:
+    from tui.board import Board
+    from tui.hostpanel import HostPanel
+    from tui.rowlist import Chosen
+
 POINTS = 300
-MAX_PROBLEMS = 3
-MAX_SCALE = 5
-
-
-class Hosts(VerticalScroll, can_focus=False, inherit_bindings=False):
-    """The panels; a panel that gets the focus comes into sight."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("pageup", "page_up", "Page up", show=False),
-        Binding("pagedown", "page_down", "Page down", show=False),
-    ]
 
 
 class Overview(View):
-    DEFAULT_CSS = """
-    Overview #hosts { height: 1fr; padding: 1 0 0 0; scrollbar-size-vertical: 1; }
-    Overview #waiting { padding: 0 2; color: $text-muted; }
-    Overview #problems { height: auto; max-height: 6; padding: 0 2; display: none; }
-    Overview #open-title { height: 1; padding: 0 2; text-style: bold; }
-    Overview OpenEpisodes { height: auto; max-height: 7; margin-bottom: 1; display: none; }
-    """
+    DEFAULT_CSS = "Overview #reading { height: 1fr; padding: 1 2; color: $text-muted; }"
     HELP = (
         "A strip for each subsystem: the figure that stands for it, its course over the time range, and its state. "
         "While a host is learning, the bar says how far; afterwards episodes open when it leaves its usual behaviour."
@@ -55,11 +33,7 @@ class Overview(View):
         return ("hostsight", "Overview")
 
     def body(self) -> ComposeResult:
-        with Hosts(id="hosts"):
-            yield Static("Reading the data folder ...", id="waiting")
-        yield Static(id="problems", markup=False)
-        yield Static(id="open-title")
-        yield OpenEpisodes(id="open")
+        yield Static("Reading the data folder ...", id="reading")
 
     def on_mount(self) -> None:
         # episodes and progress cost little; the strips' values are read less often when they cost more
@@ -79,73 +53,19 @@ class Overview(View):
             with self._strips.within():
                 self._headlines = await read(source.headlines, span, POINTS)
             self._shown_for = self._asked_for()
-        await self._show_hosts(pulse, self._headlines, open_episodes, span)
-        self._show_problems(pulse.problems)
-        self._show_open(open_episodes)
-        self._focus_something(open_episodes)
-        self._fit()
+        board = await self._board()
+        await board.show(pulse, self._headlines, open_episodes, span, self.console.clock.wall_ns())
 
-    async def _show_hosts(
-        self,
-        pulse: Pulse,
-        headlines: Mapping[str, Sequence[Headline]],
-        episodes: Sequence[Episode],
-        span: TimeRange,
-    ) -> None:
-        panels = {panel.status.host: panel for panel in self.query(HostPanel)}
-        for host in panels.keys() - {status.host for status in pulse.hosts}:
-            await panels[host].remove()
-        waiting = self.query_one("#waiting", Static)
-        waiting.display = not pulse.hosts
-        waiting.update("No telemetry yet: start `hostsight up`, or name another folder with --data.")
-        for status in pulse.hosts:
-            panel = panels.get(status.host)
-            if panel is None:
-                panel = HostPanel(status)
-                await self.query_one("#hosts").mount(panel)
-            mine = [episode for episode in episodes if episode.host == status.host]
-            panel.show(status, headlines.get(status.host, ()), mine, span)
+    async def _board(self) -> Board:
+        """Made when there is something to show: the first frame need not wait for it."""
+        from tui.board import Board
 
-    def _show_problems(self, problems: Sequence[str]) -> None:
-        lines = [
-            Content.assemble((WARNING.glyph, WARNING.style), " ", clean(text))
-            for text in problems[:MAX_PROBLEMS]
-        ]
-        if len(problems) > MAX_PROBLEMS:
-            lines.append(
-                Content.styled(f"  and {len(problems) - MAX_PROBLEMS} more: `hostsight status`", MUTED)
-            )
-        widget = self.query_one("#problems", Static)
-        widget.display = bool(lines)
-        widget.update(Content("\n").join(lines))
-
-    def _show_open(self, episodes: Sequence[Episode]) -> None:
-        words = f"Open episodes  {len(episodes)}" if episodes else "No open episodes"
-        self.query_one("#open-title", Static).update(words)
-        rows = self.query_one(OpenEpisodes)
-        rows.display = bool(episodes)
-        rows.styles.height = min(len(episodes), OPEN_ROWS)
-        rows.shows_host = len(self.query(HostPanel)) > 1
-        rows.now_ns = self.console.clock.wall_ns()
-        rows.show(episodes)
-
-    def _focus_something(self, episodes: Sequence[Episode]) -> None:
-        """What needs a person first; a choice that a person made is left alone."""
-        if self.focused is None:
-            target = self.query_one(OpenEpisodes) if episodes else next(iter(self.query(HostPanel)), None)
-            self.set_focus(target)
-
-    def _fit(self) -> None:
-        """Taller strips where the screen has room for them."""
-        panels = list(self.query(HostPanel))
-        strips = sum(len(panel.headlines) for panel in panels)
-        room = self.query_one("#hosts").size.height - 1 - 2 * len(panels)
-        scale = max(1, min(MAX_SCALE, room // strips)) if strips else 1
-        for panel in panels:
-            panel.set_scale(scale)
-
-    def on_resize(self, event: events.Resize) -> None:
-        self.call_after_refresh(self._fit)
+        for board in self.query(Board):
+            return board
+        board = Board()
+        await self.query_one("#reading").remove()
+        await self.mount(board)
+        return board
 
     def on_host_panel_opened(self, message: HostPanel.Opened) -> None:
         self.console.show_episodes_of(message.host)
