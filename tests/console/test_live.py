@@ -29,7 +29,7 @@ INSERT INTO channels VALUES ({channel}, 'gpu01', 'cpu', 'host', 'busy_percent', 
 INSERT INTO models VALUES ('gpu01-1', 'gpu01', 'live', 0, 0, 1, 60, 1, 1, 'warm-up');
 INSERT INTO watermarks VALUES ('materialise', 'gpu01', {end}, {end});
 INSERT INTO episodes VALUES (7, 'gpu01', 'open', {opened}, {end}, NULL, 'critical', 9.5, 0.75, 'cpu', 'host',
-  'busy_percent', NULL, 'cpu: busy is 97 %', 'gpu01-1', {end}, NULL, NULL, NULL, NULL);
+  'busy_percent', NULL, 'cpu: busy is 97 %', 'gpu01-1', {end}, NULL, NULL, NULL, NULL, '');
 INSERT INTO attributions VALUES (7, 1, {channel}, 'cpu', 'host', 'busy_percent', 1.0, NULL, 97.0, '%', 'high');
 INSERT INTO episode_detectors VALUES (7, 'zscore', 0.001, 0.01);
 """

@@ -52,7 +52,7 @@ def lake(data: DataFolder) -> DataFolder:
         state.execute("INSERT INTO models VALUES ('m1', 'gpu01', 'live', 1, 2, 3, 100, 2, 2, 'first')")
         state.execute(
             "INSERT INTO episodes VALUES (7, 'gpu01', 'open', ?, ?, NULL, 'warning', 9.5, 1, 'cpu', 'cpu0', "
-            "'busy_percent', NULL, '[red]it''s hot[/]', 'm1', ?, NULL, NULL, NULL, NULL)",
+            "'busy_percent', NULL, '[red]it''s hot[/]', 'm1', ?, NULL, NULL, NULL, NULL, '')",
             (START, START, START),
         )
     state.close()

@@ -23,7 +23,7 @@ def folder(data: DataFolder, monkeypatch: pytest.MonkeyPatch) -> DataFolder:
     connection.execute("INSERT INTO watermarks VALUES ('materialise', 'gpu01', ?, ?)", (T0, T0))
     connection.execute("INSERT INTO models VALUES ('m1', 'gpu01', 'live', 1, 0, 1, 178, 20, 20, 'test')")
     insert = """INSERT INTO episodes VALUES (?, 'gpu01', 'open', ?, ?, NULL, 'warning', 9.5, 0.75, ?, 'host', ?, NULL,
-        ?, 'm1', 1, NULL, NULL, NULL, NULL)"""
+        ?, 'm1', 1, NULL, NULL, NULL, NULL, '')"""
     for number, subsystem, metric in ((1, "cpu", "busy_percent"), (2, "storage", "used_percent")):
         connection.execute(insert, (number, T0, T0, subsystem, metric, f"{subsystem}: something"))
         connection.execute(

@@ -36,7 +36,7 @@ def episode(state: sqlite3.Connection, number: int, opened_ns: int, word: str, r
     state.execute("INSERT OR IGNORE INTO models VALUES ('m1', 'gpu01', 'live', 1, 0, 1, 178, 20, 20, 'test')")
     state.execute(
         """INSERT INTO episodes VALUES (?, 'gpu01', ?, ?, ?, iif(? = 'closed', 1, NULL), 'warning', 1, 1, 'cpu', 'host',
-        'busy_percent', NULL, '', 'm1', 1, NULL, ?, NULL, NULL)""",
+        'busy_percent', NULL, '', 'm1', 1, NULL, ?, NULL, NULL, '')""",
         (number, word, opened_ns, opened_ns, word, rule),
     )
 
