@@ -60,13 +60,13 @@ _PATTERNS: tuple[tuple[Metric, tuple[str, ...]], ...] = (
         r"rx_out_of_buffer",                                   # mlx5
         r"rx_missed_errors|rx_missed",                         # e1000e, igb, igc, mlx4, r8169
         r"rx_no_dma_resources",                                # ixgbe
-        r"rx_discards",                                         # tg3
+        r"rx_discards",                                         # tg3, bnx2x
         r"(?:port_)?rx_nodesc_drop(?:s|_cnt)",                 # sfc
-        r"rx_no_buff(?:er)?_discards|no_buff_discards",        # qede
+        r"no_buff_discards",                                   # qede
         r"rx_total_ring_discards",                              # bnxt_en
         r"\[\d+\]: rx_discards?",                               # bnxt_en before Linux 5.19
         rf"{_QUEUE}drops?",                                    # virtio_net
-        r"pkts rx out of buf",                                 # vmxnet3
+        r" *pkts rx OOB",                                      # vmxnet3
         r"rx_no_buffer_count",
         r"rx_dropped",                                          # ice, and i40e of older kernels, by virtual port
     )),
@@ -76,7 +76,7 @@ _PATTERNS: tuple[tuple[Metric, tuple[str, ...]], ...] = (
         r"port\.rx_discards|port\.rx_dropped",                 # i40e, and its name in older kernels
         r"rx_dropped\.nic",                                    # ice
         r"port_rx_overflow",                                   # sfc
-        r"rx_brb_discards?|\[\d+\]: rx_brb_discard|rx_buf_full|rx_over_errors",
+        r"brb_discards|rx_brb_discards?|\[\d+\]: rx_brb_discard|rx_buf_full|rx_over_errors",
     )),
     (TX_DISCARDS, (
         r"tx_discards_phy",
@@ -98,7 +98,7 @@ _PATTERNS: tuple[tuple[Metric, tuple[str, ...]], ...] = (
         r"rx_fcs_err_frames|rx_fcs_errors", r"port_rx_bad", r"rx_align_errors",
     )),
     (SYMBOL, (r"rx_symbol_err_phy", r"rx_pcs_symbol_err_phy", r"port\.illegal_bytes|illegal_bytes\.nic",
-              r"rx_symbol_err(?:ors?)?", r"port_rx_symbol_error")),
+              r"rx_symbol_err(?:ors?)?")),
     (LENGTH, (
         r"rx_in_range_len_errors_phy|rx_out_of_range_len_phy|rx_oversize_pkts_phy|rx_undersize_pkts_phy",
         r"port\.rx_(?:length_errors|undersize|oversize)", r"rx_(?:undersize|oversize|length_errors)\.nic",

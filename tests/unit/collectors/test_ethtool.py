@@ -161,6 +161,13 @@ def test_i40e_under_its_old_and_new_names(tmp_path: Path, statistics: dict[str, 
     assert (values["rx_missed_packets"], values["rx_fifo_packets"], values["rx_crc_errors"]) == (71, 72, 73)
 
 
+def test_what_vmxnet3_and_qede_call_full_buffers(tmp_path: Path) -> None:
+    queues = {"Tx Queue#": 0, "  ring full": 3, "Rx Queue#": 0, "  pkts rx OOB": 5}
+    assert ask(tmp_path / "vmxnet3", "vmxnet3", queues) == {"rx_missed_packets": 5, "tx_queue_stops": 3}
+    adapter = {"no_buff_discards": 4, "brb_discards": 6, "brb_truncates": 1}
+    assert ask(tmp_path / "qede", "qede", adapter) == {"rx_missed_packets": 4, "rx_fifo_packets": 6}
+
+
 def test_a_total_and_its_parts_are_never_added_up() -> None:
     names = ["rx_missed_errors", "rx_queue_0_drops", "rx_queue_1_drops"]
     assert [one.places for one in chosen("unknown", names) if one.metric is METRICS[0]] == [(0,)]
