@@ -80,8 +80,17 @@ def collection_settings(
     from ingest.registry import enabled
 
     settings = load_settings(data, {("agent", "root"): root, **(flags or {})})
-    tree = Path(settings.agent.root)
-    if not (tree / "proc").is_dir() and not (tree / "sys").is_dir():
-        raise UsageError(f"{tree} holds neither proc nor sys; --root names the folder that holds them")
+    _check_tree(Path(settings.agent.root))
     enabled(settings.agent.disabled, settings.agent.collectors)
     return settings
+
+
+def _check_tree(tree: Path) -> None:
+    try:
+        held = [name for name in ("proc", "sys") if (tree / name).is_dir()]
+    except OSError as error:
+        raise UsageError(
+            f"{tree} cannot be read ({error.strerror}); mend its rights, or become root"
+        ) from error
+    if not held:
+        raise UsageError(f"{tree} holds neither proc nor sys; --root names the folder that holds them")

@@ -14,7 +14,7 @@ from hostsight.errors import UsageError, nearest
 from hostsight.files import write_atomic
 from ingest.collector import Host
 from ingest.collectors.pci import pci_folders
-from ingest.collectors.smallfiles import names_in, read_word
+from ingest.collectors.smallfiles import is_there, names_in, read_word
 from ingest.collectors.sysclass import class_devices, natural
 from ingest.collectors.topology import nodes, parse_list
 
@@ -76,7 +76,7 @@ def present(host: Host) -> frozenset[Device]:
             *(Device("cpu", f"cpu{number}") for number in _online(host)),
             *(Device("dimm", name) for name in _modules(host)),
             *(Device("gpu", path.name) for path in pci_folders(host) if _is_gpu(path)),
-            *(_placed("nic", path) for path in class_devices(host, "net") if (path / "device").exists()),
+            *(_placed("nic", path) for path in class_devices(host, "net") if is_there(path / "device")),
             *(_placed("hca", path) for path in class_devices(host, "infiniband")),
             *(_placed("disk", path) for path in _disks(host)),
         )
@@ -212,5 +212,5 @@ def _disks(host: Host) -> Iterator[Path]:
     """Whole disks of their own hardware that nobody is expected to take out."""
     root = host.path(DISKS)
     for name in names_in(root):
-        if (root / name / "device").exists() and read_word(root / name / "removable") != "1":
+        if is_there(root / name / "device") and read_word(root / name / "removable") != "1":
             yield root / name

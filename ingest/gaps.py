@@ -9,12 +9,16 @@ from pathlib import Path
 
 from ingest.collector import Collector, Host, Slot
 from ingest.collectors.pci import BUS
-from ingest.collectors.smallfiles import listed, names_in
+from ingest.collectors.smallfiles import is_there, listed, names_in
 from ingest.equipment import present
 
 Gap = tuple[str, str, str]
 """What, reason, remedy: as `Collector.absent` says it."""
 
+_FOLDERS = (
+    "/proc", "/proc/net", "/sys", "/sys/block", "/sys/bus", "/sys/class", "/sys/devices", "/sys/devices/system",
+    "/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/fs/cgroup",
+)  # fmt: skip
 _OF_EQUIPMENT = {"missing_gpus", "device_present", "device_lost"}
 _NAMED = 8
 """So many metrics of one collector are named; of more, only how many there are."""
@@ -52,6 +56,14 @@ def graphics(host: Host, slots: Iterable[Slot]) -> Iterator[Gap]:
         yield f"use, memory, power and errors of GPU {', '.join(sorted(known))}", "not supported", ""
     else:
         yield f"{BUS} shows no GPU", "no such device", ""
+
+
+def shut(host: Host) -> Iterator[Gap]:
+    """Folders of many collectors that this user may not look into: what they hold is not seen to be missing."""
+    for folder in _FOLDERS:
+        path = host.path(folder)
+        if is_there(path) and not os.access(path, os.R_OK | os.X_OK, effective_ids=True):
+            yield f"all below {folder}", "permission", "run the agent as root"
 
 
 def silent(collector: Collector, slots: Sequence[Slot], raw: Sequence[float]) -> list[Gap]:

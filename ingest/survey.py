@@ -18,7 +18,7 @@ from ingest.collector import Host, Metric, Slot
 from ingest.collectors.agent import AgentCollector, TicksCollector
 from ingest.equipment import SUBSYSTEM_OF, WORDS, Memory, missing, present
 from ingest.equipment import Kind as DeviceKind
-from ingest.gaps import graphics, left_out, outside, silent
+from ingest.gaps import graphics, left_out, outside, shut, silent
 from ingest.inventory import Inventory, take_inventory
 from ingest.kept_file import KeptFile
 from ingest.reader import Condition, Reader, describe
@@ -162,6 +162,7 @@ def survey(settings: Settings, *, clock: Clock | None = None, memory: Memory | N
             collectors={probe.name: probe.condition for probe in probes},
             findings=(
                 *_lost(host, memory),
+                *(Finding("agent", *gap) for gap in shut(host)),
                 *(Finding("gpu", *gap) for gap in graphics(host, slots)),
                 # two collectors of the same hardware say the same of it
                 *dict.fromkeys(finding for probe in probes for finding in _findings(probe, away)),

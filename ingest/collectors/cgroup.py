@@ -20,6 +20,8 @@ from ingest.collectors.smallfiles import (
     Parser,
     SmallFile,
     SmallFilesCollector,
+    is_folder,
+    is_there,
     keyed,
     names_in,
     one_number,
@@ -110,7 +112,7 @@ class _Hierarchy:
     tables: Mapping[str, Mapping[str, Row]]
 
     def groups(self) -> list[str]:
-        found = {name for root in self.roots for name in names_in(root) if (root / name).is_dir()}
+        found = {name for root in self.roots for name in names_in(root) if is_folder(root / name)}
         return sorted(found)
 
     def cpu_time(self, group: str) -> float:
@@ -128,7 +130,7 @@ class _Hierarchy:
             for file, (subsystem, metrics, parse) in self.tables.get(root.name, {}).items():
                 path = folder / file
                 yield SmallFile(path, _slots(host, path, subsystem, group, metrics), parse)
-            if (folder / "cpu.stat").exists():
+            if is_there(folder / "cpu.stat"):
                 throttled = Throttled(folder, self.quota)
                 slots = _slots(host, folder / "cpu.stat", "cpu", group, (PERIODS, THROTTLED, THROTTLED_TIME))
                 yield SmallFile(folder / "cpu.stat", slots, throttled)
@@ -147,7 +149,7 @@ def _slots(
 
 def _hierarchy(host: Host) -> _Hierarchy:
     root = host.path(_ROOT)
-    if (root / "cgroup.controllers").exists():
+    if is_there(root / "cgroup.controllers"):
         return _Hierarchy((root,), "cpu.stat", "cpu.max", {root.name: _second(host)})
     roots = {kind: _controller(root, kind) for kind in _CONTROLLERS}
     tables: dict[str, dict[str, Row]] = {}
@@ -158,7 +160,7 @@ def _hierarchy(host: Host) -> _Hierarchy:
 
 def _roots(host: Host) -> tuple[Path, ...]:
     root = host.path(_ROOT)
-    if (root / "cgroup.controllers").exists():
+    if is_there(root / "cgroup.controllers"):
         return (root,)
     return tuple(dict.fromkeys(_controller(root, kind) for kind in _CONTROLLERS))
 

@@ -28,6 +28,7 @@ from ingest.collectors.clocks import (
     counts_aperf,
     policies,
 )
+from ingest.collectors.smallfiles import is_there
 from ingest.collectors.tables import why
 
 _PERIOD = 0.01
@@ -128,7 +129,7 @@ class FrequencyCollector:
                 self._absent = [(f"clock while running, from {MSRS}/*/msr", why(error), _ENABLE_MSR)]
         found = policies(host)
         for file in (AVERAGE, CURRENT):
-            having = [policy for policy in found if (policy[1] / file).exists()]
+            having = [policy for policy in found if is_there(policy[1] / file)]
             if having:
                 yield PolicyClocks(having, file)
         yield CpuinfoClocks(host)

@@ -14,6 +14,7 @@ import numpy as np
 
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
+from ingest.collectors.smallfiles import is_there, names_in
 from ingest.collectors.tables import LIVE
 from ingest.collectors.topology import nodes
 from ingest.collectors.words import number
@@ -76,16 +77,12 @@ def _slots(host: Host) -> Iterator[Slot]:
         for size in _sizes(host, folder):
             for name, metric in _FILES.items():
                 path = f"{folder}/{size}/{name}"
-                if host.path(path).is_file():
+                if is_there(host.path(path)):
                     yield Slot("memory", prefix + size, metric, LIVE, path)
 
 
 def _sizes(host: Host, folder: str) -> list[str]:
-    try:
-        names = [entry.name for entry in host.path(folder).iterdir() if _SIZE.fullmatch(entry.name)]
-    except OSError:
-        return []
-    return sorted(names, key=lambda name: int(name[10:-2]))
+    return sorted(filter(_SIZE.fullmatch, names_in(host.path(folder))), key=lambda name: int(name[10:-2]))
 
 
 def _count(file: KeptFile) -> float:

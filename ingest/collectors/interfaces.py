@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ingest.collector import Host
-from ingest.collectors.smallfiles import names_in
+from ingest.collectors.smallfiles import is_link, names_in
 
 INTERFACES = "/sys/class/net"
 
 
 def is_hardware(host: Host, interface: str) -> bool:
     """Whether a device, and not software alone, stands behind the interface."""
-    return host.path(INTERFACES, interface, "device").is_symlink()
+    return is_link(host.path(INTERFACES, interface, "device"))
 
 
 class HardwareWatch:

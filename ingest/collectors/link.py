@@ -14,6 +14,7 @@ from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
 from ingest.collectors.interfaces import INTERFACES, HardwareWatch, is_hardware
 from ingest.collectors.pci import ADDRESS
+from ingest.collectors.smallfiles import is_there
 from ingest.collectors.sysclass import class_devices
 from ingest.collectors.tables import LIVE
 from ingest.collectors.words import number
@@ -85,7 +86,7 @@ def _slots(host: Host) -> Iterator[Slot]:
     for folder in class_devices(host, "net"):
         if is_hardware(host, folder.name) or ADDRESS.fullmatch(folder.parent.parent.name):
             for file, metric in _FILES.items():
-                if (folder / file).is_file():
+                if is_there(folder / file):
                     source = f"/{folder.relative_to(host.root)}/{file}"
                     yield Slot("network", folder.name, metric, LIVE, source)
 

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
-from ingest.collectors.smallfiles import SmallFile, SmallFilesCollector, read_word
+from ingest.collectors.smallfiles import SmallFile, SmallFilesCollector, names_in, read_word
 from ingest.collectors.sysclass import class_devices, class_folder
 from ingest.collectors.tables import LIVE, why
 from ingest.collectors.words import number
@@ -49,9 +49,8 @@ class NvmeCollector(SmallFilesCollector):
             yield SmallFile(
                 folder / "state", (_slot(host, folder / "state", folder.name, LIVE_STATE),), is_live
             )
-            for space in sorted(folder.iterdir()):
-                if _NAMESPACE.fullmatch(space.name):
-                    yield from _space(host, space)
+            for name in filter(_NAMESPACE.fullmatch, names_in(folder)):
+                yield from _space(host, folder / name)
 
     def folders(self, host: Host) -> Sequence[Path]:
         return [class_folder(host, _KIND)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ingest.collector import Host
-from ingest.collectors.smallfiles import names_in, read_word
+from ingest.collectors.smallfiles import is_folder, is_link, names_in, read_word
 
 ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
 BUS = "/sys/bus/pci/devices"
@@ -44,14 +44,14 @@ def pci_folders(host: Host) -> list[Path]:
             found += _walk(bridge)
     known = {folder.name for folder in found}
     listed = (folder for folder in _children(host.path(BUS)) if ADDRESS.fullmatch(folder.name))
-    return found + [folder for folder in listed if folder.name not in known and folder.is_dir()]
+    return found + [folder for folder in listed if folder.name not in known and is_folder(folder)]
 
 
 def _walk(folder: Path) -> Iterator[Path]:
     """PCI devices nest by the bridges they stand behind."""
     for name in filter(ADDRESS.fullmatch, names_in(folder)):
         child = folder / name
-        if not child.is_symlink():
+        if not is_link(child):
             yield child
             yield from _walk(child)
 

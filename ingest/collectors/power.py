@@ -13,7 +13,15 @@ from typing import ClassVar
 
 from hostsight.channel import Subsystem
 from ingest.collector import Host, Metric, Origin, Slot
-from ingest.collectors.smallfiles import SmallFile, SmallFilesCollector, one_number, plain, read_word
+from ingest.collectors.smallfiles import (
+    SmallFile,
+    SmallFilesCollector,
+    is_folder,
+    is_there,
+    one_number,
+    plain,
+    read_word,
+)
 from ingest.collectors.sysclass import class_devices, class_folder
 from ingest.collectors.words import number
 
@@ -81,10 +89,12 @@ def _zones(host: Host) -> list[Path]:
     found = class_devices(host, _KIND)
     while found:
         zone = found.pop(0)
-        if (zone / _ENERGY).exists():
+        if is_there(zone / _ENERGY):
             zones.append(zone)
         if not host.live:
-            inner = [path for path in sorted(zone.glob(f"{zone.name.partition(':')[0]}:*")) if path.is_dir()]
+            inner = [
+                path for path in sorted(zone.glob(f"{zone.name.partition(':')[0]}:*")) if is_folder(path)
+            ]
             found += [path for path in inner if path.name not in {zone.name for zone in (*zones, *found)}]
     return zones
 
@@ -96,7 +106,7 @@ def _device(zone: Path) -> tuple[str, Subsystem]:
     places = found["places"] if found else ""
     if name and found and places.count(":") > 1:
         outer = zone.with_name(found["control"] + places.rpartition(":")[0])
-        outer = outer if outer.is_dir() else zone.parent
+        outer = outer if is_folder(outer) else zone.parent
         name = f"{plain(read_word(outer / 'name'))}-{name}"
     return name, "memory" if name.endswith(_MEMORY) else "cpu"
 

@@ -51,6 +51,21 @@ def names_in(path: str | Path) -> list[str]:
         return []
 
 
+def is_there(path: str | Path) -> bool:
+    """Whether something is there, a link followed; what may not be looked at is not. Path.exists raises there."""
+    return os.path.exists(path)  # noqa: PTH110
+
+
+def is_folder(path: str | Path) -> bool:
+    """The same of a folder."""
+    return os.path.isdir(path)  # noqa: PTH112
+
+
+def is_link(path: str | Path) -> bool:
+    """The same of a link, which may lead nowhere."""
+    return os.path.islink(path)  # noqa: PTH114
+
+
 def one_number(content: bytes) -> tuple[float]:
     """The number that the whole file is."""
     return (number(content.strip()),)

@@ -13,6 +13,7 @@ from typing import ClassVar
 from hostsight.channel import Subsystem
 from ingest.collector import Host, Metric, Origin
 from ingest.collectors.devices import Choice, DeviceCollector, busy, device_name
+from ingest.collectors.smallfiles import is_link, is_there
 from ingest.collectors.words import Words
 
 _SECTOR_BYTES = 512.0
@@ -86,13 +87,13 @@ class StorageCollector(DeviceCollector):
 def is_partition(host: Host, name: str, others: Collection[str]) -> bool:
     """By /sys where it shows the device; else by name: `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`."""
     folder = name.replace("/", "!")
-    if host.path("/sys/block", folder).exists():
+    if is_there(host.path("/sys/block", folder)):
         return False
-    if host.path("/sys/class/block", folder, "partition").exists():
+    if is_there(host.path("/sys/class/block", folder, "partition")):
         return True
     found = _PARTITION.fullmatch(name)
     return bool(found) and (found[1] or found[2]) in others if found else False
 
 
 def _is_physical(host: Host, name: str) -> bool:
-    return host.path("/sys/block", name.replace("/", "!"), "device").is_symlink()
+    return is_link(host.path("/sys/block", name.replace("/", "!"), "device"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ingest.collector import Host
 from ingest.collectors.pci import pci_folders
-from ingest.collectors.smallfiles import names_in
+from ingest.collectors.smallfiles import is_folder, names_in
 
 _DIGITS = re.compile(r"(\d+)")
 
@@ -36,7 +36,7 @@ def class_devices(host: Host, kind: str) -> list[Path]:
 
 
 def _folders(folder: Path) -> list[Path]:
-    return [folder / name for name in names_in(folder) if (folder / name).is_dir()]
+    return [folder / name for name in names_in(folder) if is_folder(folder / name)]
 
 
 def _below_devices(host: Host, kind: str) -> Iterator[Path]:

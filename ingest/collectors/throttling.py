@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from ingest.collector import Host, Metric, Origin, Slot
-from ingest.collectors.smallfiles import SmallFile, SmallFilesCollector, names_in, read_word
+from ingest.collectors.smallfiles import SmallFile, SmallFilesCollector, is_folder, names_in, read_word
 from ingest.collectors.sysclass import natural
 from ingest.collectors.tables import LIVE
 
@@ -67,7 +67,7 @@ def _cpus(host: Host) -> list[Path]:
     """CPUs that count throttling; one that is offline does not."""
     folder = host.path(_CPUS)
     names = sorted(filter(_CPU.fullmatch, names_in(folder)), key=natural)
-    return [folder / name for name in names if (folder / name / "thermal_throttle").is_dir()]
+    return [folder / name for name in names if is_folder(folder / name / "thermal_throttle")]
 
 
 def _firsts(cpus: Sequence[Path], keys: Sequence[str], name: str) -> dict[str, Path]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from hostsight.settings import AgentSettings, Settings
@@ -147,6 +150,46 @@ def test_what_all_is_refused_is_counted(tmp_path: Path) -> None:
     told = found(write(tmp_path, {f"{port}/{name}": "N/A (no PMA)\n" for name in names}))
     what = "rx_bytes_per_s of mlx5_0:1, and 2 more of rdma, cannot be read"
     assert Finding("network", what, "N/A", "") in told
+
+
+@contextmanager
+def without_rights(folders: list[Path]) -> Iterator[None]:
+    """Nobody may look into `folders`; root becomes somebody else meanwhile."""
+    was = os.geteuid()
+    for folder in folders:
+        folder.chmod(0)
+    try:
+        if was == 0:
+            os.seteuid(65_534)
+        yield
+    finally:
+        os.seteuid(was)
+        for folder in reversed(folders):
+            folder.chmod(0o755)
+
+
+def test_folders_that_may_not_be_looked_into_fail_nothing() -> None:
+    names = {
+        "sys/fs/cgroup/init.scope/cpu.stat": "usage_usec 5\n",
+        "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "7\n",
+        "sys/class/net/eth0/statistics/rx_missed_errors": "0\n",
+        "sys/class/nvme/nvme0/state": "live\n",
+        "sys/class/powercap/intel-rapl:0/energy_uj": "5\n",
+        "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count": "1\n",
+        "sys/devices/system/cpu/cpufreq/policy0/affected_cpus": "0\n",
+        "sys/block/sda/device/model": "x\n",
+    }
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        root = write(Path(name), {**names, "proc/stat": STAT, "sys/fs/cgroup/cgroup.controllers": "cpu\n"})
+        survey(settings(root))  # whose imports need root's rights
+        with without_rights([(root / path).parent for path in names]):
+            told = survey(settings(root))
+        assert [one for one, state in told.collectors.items() if state.state == "failed"] == []
+        with without_rights([root / "sys"]):
+            told = survey(settings(root))
+        assert [one for one, state in told.collectors.items() if state.state == "failed"] == []
+        assert Finding("agent", "all below /sys", "permission", "run the agent as root") in told.findings
 
 
 def test_pipes_in_the_place_of_files_are_not_waited_for(tmp_path: Path) -> None:
