@@ -22,7 +22,7 @@ Values = NDArray[np.float64]
 class Tier(Enum):
     """How often a collector is read: every tick, every `[agent] medium`, every `[agent] slow`.
 
-    The tick itself reads FAST and MEDIUM. SLOW is read in a thread of its own (`in_background`).
+    The tick itself reads FAST and MEDIUM, as far as they are quick. SLOW is read in another thread (`in_background`).
     """
 
     FAST = "fast"
@@ -144,7 +144,7 @@ def captured_by(collector: Collector) -> Sequence[Captured]:
 
 
 def in_background(collector: Collector) -> bool:
-    """Whether a thread of its own opens and reads this collector, so that it may block or take long.
+    """Whether a thread apart from the tick opens and reads this collector, so that it may block or take long.
 
     True for the slow tier, and for a class that says `background = True`. The thread shares the interpreter with the
     tick: work on large text a line at a time, never in one call that takes milliseconds.
