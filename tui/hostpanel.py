@@ -73,9 +73,13 @@ class HostPanel(Widget, can_focus=True):
 
     @property
     def stale(self) -> bool:
-        """Whether the newest data is older than it should be at the end of what is shown."""
+        """Whether nothing comes in, or the newest data is older than it should be at the end of what is shown."""
         newest_ns = self.status.newest_ns
-        return newest_ns is None or self.span.end_ns - newest_ns > STALE_SECONDS * SECOND_NS
+        return (
+            self.status.phase == "no data"
+            or newest_ns is None
+            or self.span.end_ns - newest_ns > STALE_SECONDS * SECOND_NS
+        )
 
     def set_scale(self, scale: int) -> None:
         if scale != self.scale:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -76,8 +77,9 @@ async def test_while_data_comes_the_view_is_live() -> None:
         await shown(pilot, "● LIVE", "data 1 s old")
 
 
-async def test_data_that_no_longer_comes_is_stale_not_normal() -> None:
-    app = console(FakeSource(hosts=(replace(HOST, newest_ns=NOW - 75 * SECOND_NS),), rows=()))
+@pytest.mark.parametrize("change", [{"newest_ns": NOW - 75 * SECOND_NS}, {"phase": "no data"}])
+async def test_data_that_no_longer_comes_is_stale_not_normal(change: dict[str, Any]) -> None:
+    app = console(FakeSource(hosts=(replace(HOST, **change),), rows=()))
     async with app.run_test(size=SMALL) as pilot:
         screen = await shown(pilot, "○ stale")
         assert "normal" not in screen
