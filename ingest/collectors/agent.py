@@ -78,7 +78,6 @@ class AgentCollector:
     name: ClassVar[str] = "agent"
     origin: ClassVar[Origin] = Origin("the agent itself", 0.0)
     tier: ClassVar[Tier] = Tier.MEDIUM
-    background: ClassVar[bool] = True
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric("cpu_percent", "%", "rate", "CPU time of the agent, as a share of one CPU", scale=1e-7),
         Metric("rss_bytes", "B", "gauge", "resident memory of the agent"),
