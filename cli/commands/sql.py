@@ -15,9 +15,18 @@ if TYPE_CHECKING:
     from sql.adhoc import QueryResult
 
 
+class QueryCommand(Command):
+    """A query may begin with a comment, which is no option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(
+            ctx, [f"\n{arg}" if arg.startswith(("-- ", "--\n")) else arg for arg in args]
+        )
+
+
 @click.command(
     "sql",
-    cls=Command,
+    cls=QueryCommand,
     examples={
         'hostsight sql "SHOW TABLES"': "",
         'hostsight sql "SELECT subsystem, count(*) FROM channels GROUP BY ALL"': "",
