@@ -55,7 +55,9 @@ def command(since: tuple[int, int], host: str | None, muted: bool, as_json: bool
     else:
         from cli.output import narrate
 
-        narrate("no episodes in that time")
+        narrate(
+            "no episodes in that time; `hostsight status` says whether it was judged, or is still learnt from"
+        )
     if quiet:
         from cli.output import narrate
         from cli.text import plural

@@ -99,7 +99,10 @@ def test_no_anomalies_is_an_empty_document_and_a_word_on_stderr(
     words = ["anomalies", "--since", ALL, "--host", "gpu02"]
     assert json.loads(out([*words, "--json"], capsys)) == []
     assert main(words) == 0
-    assert capsys.readouterr() == ("", "no episodes in that time\n")
+    assert capsys.readouterr() == (
+        "",
+        "no episodes in that time; `hostsight status` says whether it was judged, or is still learnt from\n",
+    )
 
 
 def test_an_unknown_host_is_told_which_there_are(
