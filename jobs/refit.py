@@ -24,7 +24,7 @@ from jobs.requests import WHYS, Why
 from jobs.schedule import MATERIALISE
 from jobs.watermarks import position
 from migrations import open_state
-from models.episode_store import quarantined
+from models.episode_store import adopted, quarantined
 from models.refit import Learner, Refit, read_training, refit
 from models.store import ModelStore
 from sql.schemas import FEATURES
@@ -52,7 +52,7 @@ def run_refit(settings: Settings, data: DataFolder, host: str, why: Why) -> Refi
         _check_period(host, channels.values(), settings)
         lake = Lake(data)
         span = held(lake, host, TimeRange(max(0, end_ns - settings.detect.train_span.ns), end_ns))
-        learner = Learner(channels, settings.detect, settings.window)
+        learner = Learner(channels, settings.detect, settings.window, adopted=adopted(connection, host))
         training = read_training(
             lambda part: lake.read("features", host, part, FEATURES),
             span,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hostsight.channel import Channel
 from hostsight.errors import ModelError
 from hostsight.settings import DetectSettings
+from hostsight.timerange import TimeRange
 from models.attribution import Attribution, contributions, direction, most
 from models.budget import alarm_threshold
 from models.calibration import Tail, folds
@@ -266,17 +267,19 @@ def most_windows(channels: int, layout: Layout, settings: DetectSettings) -> int
     return min(settings.train_windows, _CELLS // max(1, channels * len(layout.usual())))
 
 
-def fit_baseline(
+def fit_baseline(  # noqa: PLR0913  # facts by name
     block: WindowBlock,
     channels: Mapping[int, Channel],
     settings: DetectSettings,
     seed: int = 0,
     gaps: Gaps | None = None,
+    *,
+    adopted: Sequence[TimeRange] = (),
 ) -> Baseline:
     """A baseline from healthy windows; raises ModelError where there are too few, or no channel to model.
 
     channels: by id; a channel of the block that is not among them, or belongs to hostsight itself, is not modelled.
-    gaps: of all windows, where the block is thinned.
+    gaps: of all windows, where the block is thinned.  adopted: when new regimes were found.
     """
     gaps = gaps or Gaps.of(block)
     chosen = _modelled(block, channels)
@@ -286,7 +289,7 @@ def fit_baseline(
             f"{len(block.ends)} windows of {len(chosen)} channels are too few to learn from; let the agent collect for at least {FEWEST_WINDOWS} windows"
         )
     values = align(block, np.array([channel.id for channel in chosen], np.int64))
-    regimes = Regimes.fit(values, block.ends, chosen, block.layout, seed)
+    regimes = Regimes.fit(values, block.ends, chosen, block.layout, seed=seed, adopted=adopted)
     values = regimes.settle(values, block.ends, block.layout)
     steps = regimes.steps(values)
     _, settled = regimes.tell(values)

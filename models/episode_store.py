@@ -258,6 +258,15 @@ def quarantined(
     return found
 
 
+def adopted(connection: sqlite3.Connection, host: str) -> list[TimeRange]:
+    """When new regimes of the host were found."""
+    return [
+        TimeRange(episode.opened_ns, episode.last_seen_ns)
+        for episode in list_episodes(connection, host=host)
+        if episode.regime == NEW_REGIME and episode.last_seen_ns > episode.opened_ns
+    ]
+
+
 def new_regime(connection: sqlite3.Connection, host: str, settings: Settings, now_ns: int) -> Episode | None:
     """The host's open episode, once it has lasted so long that a refit learns it: how this host behaves now."""
     for episode in list_episodes(connection, host=host, state="open"):

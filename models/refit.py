@@ -61,12 +61,13 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Learner:
-    """How a host's baseline is fitted; channels: by id, those that may be modelled."""
+    """How a host's baseline is fitted; channels: by id, those that may be modelled.  adopted: when new regimes were found."""
 
     channels: Mapping[int, Channel]
     detect: DetectSettings
     window: WindowSettings
     seed: int = 0
+    adopted: Sequence[TimeRange] = ()
 
     def most_windows(self, layout: Layout) -> int:
         """So many windows are worth reading."""
@@ -74,7 +75,7 @@ class Learner:
         return min(self.detect.train_windows, _SPARE * most_windows(channels, layout, self.detect))
 
     def fit(self, block: WindowBlock, gaps: Gaps | None = None) -> Baseline:
-        return fit_baseline(block, self.channels, self.detect, self.seed, gaps)
+        return fit_baseline(block, self.channels, self.detect, self.seed, gaps, adopted=self.adopted)
 
 
 def read_training(

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hostsight.channel import Channel
+from hostsight.timerange import TimeRange
 from models.effects import smallest_effects
 from models.layout import Layout
 from models.mahalanobis import principal_components
@@ -30,6 +31,10 @@ _BETWEEN = 0.02
 """The part of the windows that may lie in the gap: they are on their way."""
 _GAP = 0.4
 """How wide the gap must be, as a part of the range of all but the outermost windows."""
+_FEWEST_ADOPTED = 10
+"""What was found to be a new regime is one from so few windows on: a wide host's training is thinned to one in a minute."""
+_NEARER = 0.25
+"""Of squared distances: what is half as far from one regime as from every other is like that one."""
 _STAYS = 4
 """A stay is that many of the slow windows without overlap; most windows of a regime belong to one."""
 
@@ -42,8 +47,12 @@ def separated(  # noqa: PLR0913  # facts by name
     layout: Layout,
     whole: Scaler,
     seed: int,
+    adopted: Sequence[TimeRange] = (),
 ) -> NDArray[np.intp]:
-    """[windows]: the regime of each, numbered from 0 in the order that they appear in."""
+    """[windows]: the regime of each, numbered from 0; -1 of those on their way to an adopted one.
+
+    adopted: when new regimes were found while they were live; each is one, unless it is like another.
+    """
     slow = min(1, len(layout.scales) - 1)
     column = layout.columns("mean")[slow]
     level = np.where(np.isfinite(values[:, :, column]), values[:, :, column], values[:, :, MEAN])
@@ -51,11 +60,39 @@ def separated(  # noqa: PLR0913  # facts by name
     stay_ns = _STAYS * layout.scales[slow] * layout.window.length.ns
     effects = smallest_effects(channels, whole.centre[:, MEAN]) / whole.step[:, MEAN]
     material = np.where([bool(channel.unit) for channel in channels], effects, 0.0)
-    search = _Search(compressed(np.where(np.isfinite(steps), steps, 0.0)), ends, stay_ns, material, seed)
-    labels = np.zeros(len(ends), np.intp)
+    steps = compressed(np.where(np.isfinite(steps), steps, 0.0))
+    new = [(ends > span.start_ns) & (ends <= span.end_ns) for span in adopted]
+    usual = np.flatnonzero(~np.any(new, axis=0)) if new else np.arange(len(ends))
+    if len(usual) < _FEWEST:
+        usual, new = np.arange(len(ends)), []
+    search = _Search(steps[usual], ends[usual], stay_ns, material, seed)
+    labels = np.full(len(ends), -1, np.intp)
     for number, rows in enumerate(sorted(search.parts(), key=lambda rows: int(rows[0]))):
-        labels[rows] = number
+        labels[usual[rows]] = number
+    for inside in new:
+        _adopt(labels, steps, np.flatnonzero(inside))
     return labels
+
+
+def _adopt(labels: NDArray[np.intp], steps: Floats, rows: NDArray[np.intp]) -> None:
+    """Label the newer half of `rows`, which was found to be steady, as the regime that it is like, or as one more."""
+    steady = rows[len(rows) // 2 :]
+    if len(steady) < _FEWEST_ADOPTED:
+        return
+    place, spread = _place(steps[steady])
+    known = [_place(steps[labels == each]) for each in range(int(labels.max()) + 1)]
+    away = np.array([np.square(place - other).sum() for other, _ in known])
+    nearest = int(away.argmin())
+    others = np.delete(away, nearest)
+    nearer = len(others) > 0 and away[nearest] <= _NEARER * others.min()
+    like = nearer or away[nearest] <= spread + known[nearest][1]
+    labels[steady] = nearest if like else len(known)
+
+
+def _place(steps: Floats) -> tuple[Floats, float]:
+    """(mean, mean squared distance to it)"""
+    mean = steps.mean(axis=0)
+    return mean, float(np.square(steps - mean).sum(axis=1).mean())
 
 
 @dataclass(frozen=True, slots=True)

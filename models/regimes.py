@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hostsight.channel import Channel
 from hostsight.clock import iso
+from hostsight.timerange import TimeRange
 from models.layout import Layout
 from models.protocol import Floats
 from models.regime_names import names
@@ -31,8 +32,8 @@ _OF_WHOLE = 0.1
 
 
 class Regime(msgspec.Struct, frozen=True, kw_only=True):
-    """name: what sets it apart, empty where it is the only one.  share: of the training windows.  first_ns, last_ns: its first and
-    last window's end."""
+    """name: what sets it apart, empty where it is the only one.  share: of the training windows.  first_ns, last_ns: ends of the
+    first and last window that was in it, not on its way to another."""
 
     name: str
     share: float
@@ -59,17 +60,24 @@ class Regimes:
     known: tuple[Regime, ...]
 
     @classmethod
-    def fit(
+    def fit(  # noqa: PLR0913  # facts by name
         cls,
         values: NDArray[np.float32],
         ends: NDArray[np.int64],
         channels: Sequence[Channel],
         layout: Layout,
-        seed: int,
+        *,
+        seed: int = 0,
+        adopted: Sequence[TimeRange] = (),
     ) -> Self:
-        """values: [windows, channels, features] of the layout, ascending by `ends`."""
+        """values: [windows, channels, features] of the layout, ascending by `ends`.
+
+        adopted: when new regimes were found.
+        """
         whole = Scaler.fit(values, channels, layout)
-        labels = separated(values, ends, channels=channels, layout=layout, whole=whole, seed=seed)
+        labels = separated(
+            values, ends, channels=channels, layout=layout, whole=whole, seed=seed, adopted=adopted
+        )
         count = int(labels.max()) + 1
         levels = compressed(_levels(values, whole))
         places = np.array([levels[labels == each].mean(axis=0) for each in range(count)])
@@ -81,10 +89,13 @@ class Regimes:
         settled = found.settle(values, ends, layout)
         inside = [settled[home & (regime == each)] for each in range(count)]
         own = tuple(_own(part, channels, layout, whole) for part in inside)
-        seen = [ends[regime == each] for each in range(count)]
+        shares = np.bincount(regime, minlength=count) / len(ends)
+        seen = [ends[home & (regime == each)] for each in range(count)]
         known = tuple(
-            Regime(name=name, share=len(when) / len(ends), first_ns=int(when[0]), last_ns=int(when[-1]))
-            for name, when in zip(names(places, whole, own, channels), seen, strict=True)
+            Regime(name=name, share=share, first_ns=int(when[0]), last_ns=int(when[-1]))
+            for name, share, when in zip(
+                names(places, whole, own, channels), shares.tolist(), seen, strict=True
+            )
         )
         return cls(whole, places, own, known)
 

@@ -11,6 +11,7 @@ import pytest
 
 from hostsight.clock import SECOND_NS
 from hostsight.settings import DetectSettings, WindowSettings
+from hostsight.timerange import TimeRange
 from models.baseline import Baseline, fit_baseline
 from models.episode_state import EpisodeChange
 from models.episodes import EpisodeTracker
@@ -44,11 +45,11 @@ def fitted(block: WindowBlock) -> Baseline:
     return fit_baseline(History(layout).widen(block), HOST.channels, DetectSettings())
 
 
-def regimes(block: WindowBlock) -> Regimes:
+def regimes(block: WindowBlock, *adopted: TimeRange) -> Regimes:
     layout = layout_for(WindowSettings(), int(block.ends[-1] - block.ends[0]))
     wide = History(layout).widen(block)
     channels = tuple(HOST.channels[int(each)] for each in wide.channels)
-    return Regimes.fit(wide.values, wide.ends, channels, layout, 0)
+    return Regimes.fit(wide.values, wide.ends, channels, layout, adopted=adopted)
 
 
 @cache
@@ -158,3 +159,22 @@ def test_a_baseline_of_regimes_survives_as_arrays() -> None:
     same = Baseline.from_arrays(baseline.arrays(), baseline.channels, names)
     assert same.regimes.known == baseline.regimes.known
     assert np.array_equal(judged(same, block)[0].fused, judged(baseline, block)[0].fused)
+
+
+def test_what_was_found_to_be_a_new_regime_is_one_however_brief() -> None:
+    block = telemetry(((IDLE, 2700), (TRAINING, 100)))
+    assert len(regimes(block).known) == 1, "100 seconds of 47 minutes are a burst"
+    found = regimes(block, TimeRange(2700 * SECOND_NS, 2800 * SECOND_NS))
+    assert [each.name.split()[1] for each in found.known] == ["busy", "busy"]
+    assert found.known[1].share == pytest.approx(100 / 2800, rel=0.05)
+    assert found.known[1].first_ns // SECOND_NS == pytest.approx(2702, abs=2)
+
+
+def test_the_same_job_found_twice_is_one_regime() -> None:
+    block = telemetry(((IDLE, 900), (TRAINING, 100), (IDLE, 900), (TRAINING, 100)))
+    spans = [TimeRange(start * SECOND_NS, (start + 100) * SECOND_NS) for start in (900, 1900)]
+    assert len(regimes(block, *spans).known) == 2
+
+
+def test_nothing_but_a_new_regime_is_one_regime() -> None:
+    assert len(regimes(telemetry(((IDLE, 300),)), TimeRange(0, 300 * SECOND_NS)).known) == 1
