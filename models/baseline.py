@@ -37,8 +37,8 @@ _COVERAGE = 0.5
 """A window that lacks more of the modelled channels than this says nothing: the agent has just started, or is stopping."""
 _SCORED_AT_ONCE = 1024
 _LEAST_SCORE = 1e-9
-_CELLS = 20_000_000
-"""Windows times columns that are fitted at most: a wide host is thinned more, so that a refit stays within 2 GB."""
+_CELLS = 12_000_000
+"""Windows times columns that are fitted at most: a wide host is thinned more, so that a refit stays within two minutes and 2 GB."""
 
 
 @dataclass(frozen=True, slots=True)
