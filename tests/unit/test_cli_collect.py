@@ -99,6 +99,19 @@ def test_a_root_without_kernel_files_is_refused(
     assert f"{tmp_path} holds neither proc nor sys" in capsys.readouterr().err
 
 
+def test_a_root_that_may_not_be_read_is_refused(
+    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path) -> bool:
+        if path.name in {"proc", "sys"}:
+            raise PermissionError(13, "Permission denied", str(path))
+        return path.exists()
+
+    monkeypatch.setattr(Path, "is_dir", refused)
+    assert main(["sample", "--root", str(tree)]) == 2
+    assert f"{tree} cannot be read (Permission denied); mend its rights" in capsys.readouterr().err
+
+
 def test_a_wrong_setting_is_refused_before_anything_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
