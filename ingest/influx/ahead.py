@@ -29,9 +29,12 @@ class ReadAhead:
         self._held: _Held | None = None
 
     def export(self, host: str, span: TimeRange, following: TimeRange | None = None) -> Export:
-        """What `source` gives; `following` is likely to be asked for next of this host. Raises as `source` does."""
+        """What `source` gives; `following` is likely to be asked for next of this host, unless it fell silent.
+
+        Raises as `source` does.
+        """
         found = self._take(host, span) or self._worker.submit(self._source.export, host, span).result()
-        if following is not None and self._held is None:
+        if following is not None and self._held is None and found.samples.num_rows:
             self._held = _Held(host, following, self._worker.submit(self._source.export, host, following))
         return found
 

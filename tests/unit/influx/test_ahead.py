@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
+import pyarrow as pa
 import pytest
 
 from hostsight.errors import StoreUnavailableError
@@ -15,6 +16,7 @@ from ingest.store import SAMPLES
 
 FIRST, SECOND, THIRD = (TimeRange(at, at + 60) for at in (0, 60, 120))
 WAIT_SECONDS = 10
+ONE = pa.table([[0], [1], [1.0], [0.1]], schema=SAMPLES)
 
 
 class Source:
@@ -22,6 +24,7 @@ class Source:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, TimeRange]] = []
+        self.talking = True
         self.failing: dict[TimeRange, int] = {}
         self.begun = {span: threading.Event() for span in (FIRST, SECOND, THIRD)}
 
@@ -31,7 +34,9 @@ class Source:
         if self.failing.get(span, 0):
             self.failing[span] -= 1
             raise StoreUnavailableError("the server is away; it is asked again")
-        return Export(SAMPLES.empty_table(), {span.start_ns: ("cpu", host, "busy_percent")})
+        return Export(
+            ONE if self.talking else SAMPLES.empty_table(), {span.start_ns: ("cpu", host, "busy_percent")}
+        )
 
 
 @pytest.fixture
@@ -57,6 +62,13 @@ def test_what_follows_is_fetched_before_it_is_asked_for_and_once(source: Source,
     assert source.begun[SECOND].wait(WAIT_SECONDS)
     assert of(ahead.export("a", SECOND)) == ("a", 60)
     assert source.asked == [("a", FIRST), ("a", SECOND)]
+
+
+def test_nothing_is_fetched_ahead_of_a_host_that_fell_silent(source: Source, ahead: ReadAhead) -> None:
+    source.talking = False
+    ahead.export("a", FIRST, SECOND)
+    ahead.close()
+    assert source.asked == [("a", FIRST)]
 
 
 def test_another_range_of_the_host_is_fetched_instead(source: Source, ahead: ReadAhead) -> None:
