@@ -19,7 +19,7 @@ from hostsight.settings import Settings
 from ingest.recording import read_recordings
 from jobs.analysis import Analysis, Analyst
 from models.protocol import Floats
-from models.recent import with_recent_level
+from models.recent import Ranking
 
 FUSED, PAPER, RANDOM = "fused", "paper", "random"
 _PAPERS = ("zscore", "mahalanobis", "isolation_forest")
@@ -86,12 +86,19 @@ def _rankings(analysis: Analysis) -> dict[str, Floats]:
     columns = dict(zip(scored.detectors, scored.scores.T, strict=True))
     tails = dict(zip(scored.detectors, scored.tail.T, strict=True))
     paper = np.mean([-np.log10(tails[name]) for name in _PAPERS], axis=0)
-    logarithm = np.log(scored.rank)
-    ways = {**columns, PAPER: paper, "fused_without_recent_level": logarithm}
-    level = with_recent_level(np.log(columns["mahalanobis"]), 0.0)
-    ways["mahalanobis_with_recent_level"] = level
+    ways = {**columns, PAPER: paper, "fused_without_recent_share": scored.rank}
+    ways["mahalanobis_with_recent_share"] = _with_recent_share(analysis, "mahalanobis")
     rows = {name: analysis.of_rows(values) for name, values in ways.items()}
     return rows | {FUSED: analysis.score}
+
+
+def _with_recent_share(analysis: Analysis, name: str) -> Floats:
+    """One detector's scores, raised by their recent past as the fused ones are."""
+    index = analysis.scored.detectors.index(name)
+    tail = analysis.baseline.calibration.tails[index]
+    high = float(np.interp(0.95, tail.levels, tail.quantiles))
+    ranking = Ranking(float(np.log(tail.median)), float(np.log(high)))
+    return ranking.with_recent_share(np.log(analysis.scored.scores[:, index]))
 
 
 def _summary(group: Sequence[Measured]) -> dict[str, object]:
@@ -111,6 +118,7 @@ def _summary(group: Sequence[Measured]) -> dict[str, object]:
         "episodes_per_day": _mean([one.shown.per_day for one in group]),
         "episode_precision": _mean([one.shown.precision for one in group]),
         "event_recall": _mean([one.shown.recall for one in group]),
+        "quiet_day_episodes": _mean([one.shown.quiet_day for one in group]),
     }
 
 
@@ -123,6 +131,7 @@ def _row(one: Measured) -> dict[str, object]:
         "episodes_per_day": one.shown.per_day,
         "episode_precision": one.shown.precision,
         "event_recall": one.shown.recall,
+        "quiet_day_episodes": one.shown.quiet_day,
         "seconds": one.seconds,
     }
 

@@ -14,10 +14,12 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from hostsight.clock import SECOND_NS
 from hostsight.errors import UsageError
 from models.protocol import Floats
 
 LABEL = "label"
+_DAY_NS = 86_400 * SECOND_NS
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -103,18 +105,38 @@ def incidents(labels: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What an operator would have seen. precision: of episodes, those that touch an incident; recall: of incidents."""
+    """What an operator would have seen. precision: of episodes, those that touch an incident; recall: of incidents.
+
+    quiet_day: how many episodes begin in 24 hours without an incident, on average; NaN where there is no such day.
+    """
 
     per_day: float
     precision: float
     recall: float
+    quiet_day: float
 
 
 def shown(episodes: Sequence[tuple[int, int]], labels: NDArray[np.bool_], ts: NDArray[np.int64]) -> Shown:
     """episodes: (start, end), nanoseconds."""
     real = [(int(ts[first]), int(ts[last])) for first, last in incidents(labels)]
-    days = float(ts[-1] - ts[0]) / 86_400e9
-    return Shown(len(episodes) / days, _touching(episodes, real), _touching(real, episodes))
+    return Shown(
+        per_day=len(episodes) / (float(ts[-1] - ts[0]) / _DAY_NS),
+        precision=_touching(episodes, real),
+        recall=_touching(real, episodes),
+        quiet_day=_quiet_day([start for start, _ in episodes], labels, ts),
+    )
+
+
+def _quiet_day(starts: Sequence[int], labels: NDArray[np.bool_], ts: NDArray[np.int64]) -> float:
+    """Over the 24 hours from each row on, of those that lie within the recording and hold no labelled row."""
+    ends = np.searchsorted(ts, ts + _DAY_NS)
+    first = np.flatnonzero(ts + _DAY_NS <= ts[-1])
+    before = np.concatenate([[0], np.cumsum(labels)])
+    quiet = first[before[ends[first]] == before[first]]
+    if not len(quiet):
+        return float("nan")
+    begun = np.sort(np.asarray(starts, np.int64))
+    return float((np.searchsorted(begun, ts[quiet] + _DAY_NS) - np.searchsorted(begun, ts[quiet])).mean())
 
 
 def _touching(spans: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]) -> float:

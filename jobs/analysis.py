@@ -25,7 +25,6 @@ from models.frames import block_from_features, concatenate
 from models.history import History
 from models.layout import layout_for
 from models.protocol import Floats, WindowBlock
-from models.recent import with_recent_level
 from models.scored import Scored
 from models.signal_watch import SignalWatch
 
@@ -98,15 +97,15 @@ class Analyst:
         history.settle = baseline.settle
         block = history.widen(told)
         scored, ends = baseline.score(block), frame.ends(test.ts)
-        ranking, usual = _ranking(baseline, scored)
-        parts = _contributions(baseline, block, frame.channels) * scored.rank[:, np.newaxis]
+        ranking = baseline.calibration.ranking
+        parts = _contributions(baseline, block, frame.channels) * np.exp(scored.rank)[:, np.newaxis]
         return Analysis(
             baseline=baseline,
             scored=scored,
             ts=test.ts,
             stamp=test.stamp,
             ends=ends,
-            score=_of_rows(ends, scored.ends, ranking, usual),
+            score=_of_rows(ends, scored.ends, ranking.with_recent_share(scored.rank), ranking.median),
             names=frame.names,
             contributions=_of_rows(ends, scored.ends, parts, 0.0),
             episodes=_episodes(baseline, block, scored, self.detect),
@@ -182,12 +181,6 @@ def _of_rows(ends: NDArray[np.int64], windows: NDArray[np.int64], values: Floats
     found = values[places]
     found[windows[places] != ends] = otherwise
     return found
-
-
-def _ranking(baseline: Baseline, scored: Scored) -> tuple[Floats, float]:
-    """What ranks the windows, and what stands for a row without one."""
-    usual = float(np.log(baseline.calibration.fused.median))
-    return with_recent_level(np.log(scored.rank), usual), usual
 
 
 def _contributions(baseline: Baseline, block: WindowBlock, channels: Sequence[Channel]) -> Floats:

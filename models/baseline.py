@@ -7,7 +7,7 @@ score  windows -> steps -> scores -> tail probabilities and the fused score -> a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,13 @@ from hostsight.errors import ModelError
 from hostsight.settings import DetectSettings
 from hostsight.timerange import TimeRange
 from models.attribution import Attribution, contributions, direction, most
-from models.budget import alarm_threshold
 from models.calibration import Tail, folds
 from models.frames import align, relayout, select_rows
+from models.fusion import Fusion, mean_logarithm
 from models.layout import Layout
 from models.protocol import Detector, Floats, WindowBlock
 from models.pruning import representatives
+from models.recent import Ranking
 from models.regimes import Regimes
 from models.registry import Entry, entries, entry
 from models.scaling import MEAN, STEPS_PER_EFFECT, Scaler, columns, compressed
@@ -36,21 +37,17 @@ _STRETCHES = 4
 _COVERAGE = 0.5
 """A window that lacks more of the modelled channels than this says nothing: the agent has just started, or is stopping."""
 _SCORED_AT_ONCE = 1024
-_LEAST_SCORE = 1e-9
 _CELLS = 12_000_000
 """Windows times columns that are fitted at most: a wide host is thinned more, so that a refit stays within two minutes and 2 GB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What scores mean. tails: one a detector.  fused: of the fused score.
-
-    threshold: the tail probability beyond which a window is anomalous.
-    """
+    """What scores mean. tails: one a detector."""
 
     tails: tuple[Tail, ...]
-    fused: Tail
-    threshold: float
+    fusion: Fusion
+    ranking: Ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +87,7 @@ class Baseline:
     @property
     def threshold(self) -> float:
         """The tail probability beyond which a window is anomalous."""
-        return self.calibration.threshold
+        return self.calibration.fusion.threshold
 
     def score(self, block: WindowBlock) -> Scored:
         """A window's scores depend on that window alone: not on the batch, its order, or the number of threads."""
@@ -100,8 +97,7 @@ class Baseline:
             for start in range(0, max(1, len(values)), _SCORED_AT_ONCE)
         ]
         scores, material = (np.concatenate(part) for part in zip(*parts, strict=True))
-        fused = fuse(scores, self.entries)
-        rarity = self.calibration.fused.probability(fused)
+        rarity = self.calibration.fusion.probability(scores, self.entries)
         beyond = material & (rarity <= self.threshold)
         tail = np.column_stack(
             [tail.probability(scores[:, index]) for index, tail in enumerate(self.calibration.tails)]
@@ -111,7 +107,7 @@ class Baseline:
             detectors=tuple(each.name for each in self.entries),
             scores=scores,
             tail=tail,
-            rank=fused,
+            rank=mean_logarithm(scores, self.entries, "ranks"),
             fused=rarity,
             anomalous=beyond,
             extreme=beyond & (rarity <= self.threshold**2),
@@ -155,7 +151,7 @@ class Baseline:
         values = self._values(block)
         parts = [
             contributions(
-                self.regimes.steps(values[start : start + _SCORED_AT_ONCE])[:, :, self.layout.short()]
+                self.regimes.steps(values[start : start + _SCORED_AT_ONCE])[:, :, self.layout.telling()]
             )
             for start in range(0, max(1, len(values)), _SCORED_AT_ONCE)
         ]
@@ -172,7 +168,7 @@ class Baseline:
         values = self._values(chosen)
         steps = self.regimes.steps(values)
         parts = (
-            contributions(steps[:, :, self.layout.short()]).mean(axis=0)
+            contributions(steps[:, :, self.layout.telling()]).mean(axis=0)
             if len(values)
             else np.zeros(len(self.channels))
         )
@@ -208,11 +204,12 @@ class Baseline:
         found: dict[str, NDArray[np.generic]] = {
             "baseline/standing": self.standing,
             "baseline/steady": self.steady,
-            "baseline/facts": np.array([self.percentile, self.windows, self.threshold], np.float64),
+            "baseline/facts": np.array([self.percentile, self.windows], np.float64),
+            "baseline/ranking": np.array(astuple(self.calibration.ranking), np.float64),
         }
         found |= {f"layout/{name}": array for name, array in self.layout.arrays().items()}
         found |= {f"regimes/{name}": array for name, array in self.regimes.arrays().items()}
-        found |= {f"fused.tail/{name}": array for name, array in self.calibration.fused.arrays().items()}
+        found |= {f"fusion/{name}": array for name, array in self.calibration.fusion.arrays().items()}
         found |= {f"signals/{name}": array for name, array in self.signals.arrays().items()}
         for known, each, tail in zip(self.entries, self.detectors, self.calibration.tails, strict=True):
             found |= {f"{known.name}/{name}": array for name, array in each.arrays().items()}
@@ -227,9 +224,7 @@ class Baseline:
         detectors: Sequence[str],
     ) -> Baseline:
         """Raises KeyError where an array or a detector is not known."""
-        percentile, windows, threshold = (
-            float(value) for value in arrays["baseline/facts"].astype(np.float64)
-        )
+        percentile, windows = (float(value) for value in arrays["baseline/facts"].astype(np.float64))
         known = tuple(entry(name) for name in detectors)
         return cls(
             channels=tuple(channels),
@@ -241,8 +236,8 @@ class Baseline:
             detectors=tuple(each.kind.from_arrays(_part(arrays, each.name)) for each in known),
             calibration=Calibration(
                 tuple(Tail.from_arrays(_part(arrays, f"{each.name}.tail")) for each in known),
-                Tail.from_arrays(_part(arrays, "fused.tail")),
-                threshold,
+                Fusion.from_arrays(_part(arrays, "fusion")),
+                Ranking(*arrays["baseline/ranking"].tolist()),
             ),
             signals=Signals.from_arrays(_part(arrays, "signals")),
             percentile=percentile,
@@ -253,13 +248,6 @@ class Baseline:
 def _part(arrays: Mapping[str, NDArray[np.generic]], name: str) -> dict[str, NDArray[np.generic]]:
     start = f"{name}/"
     return {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
-
-
-def fuse(scores: Floats, known: Sequence[Entry]) -> Floats:
-    """[windows, detectors] -> [windows]: the geometric mean of the scores that vote."""
-    voting = [index for index, each in enumerate(known) if each.votes]
-    logarithms = np.log(np.maximum(np.ascontiguousarray(scores[:, voting]), _LEAST_SCORE))
-    return np.asarray(np.exp(logarithms.mean(axis=1)))
 
 
 def most_windows(channels: int, layout: Layout, settings: DetectSettings) -> int:
@@ -344,12 +332,10 @@ class _Fitting:
             detectors = self.fit(steps[fitted])
             scores[held] = _scores(self.entries, detectors, steps[held][:, self.kept], self.layout)
         independent = len(steps) / overlap
-        fused = fuse(scores, self.entries)
-        tail = Tail.fit(fused, independent)
         return Calibration(
-            tuple(Tail.fit(column, independent) for column in scores.T),
-            tail,
-            alarm_threshold(tail, fused, ends, settings),
+            tails=tuple(Tail.fit(column, independent) for column in scores.T),
+            fusion=Fusion.fit(scores, self.entries, independent, ends, settings),
+            ranking=Ranking.fit(mean_logarithm(scores, self.entries, "ranks")),
         )
 
 

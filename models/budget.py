@@ -18,7 +18,7 @@ from models.protocol import Floats
 _LIVE_STRIDE_NS = SECOND_NS
 """Rules that count windows are written for strides of a second."""
 _CLOSE_WINDOWS = 10
-_MERGE_WINDOWS = 15
+_MERGE_WINDOWS = 20
 _COUNTED = 3.0
 """The budget alone decides where it allows so many episodes in training: fewer are chance."""
 _SHARES = np.geomspace(1e-4, 0.05, 40)
@@ -29,7 +29,7 @@ def persistence(settings: DetectSettings, stride_ns: int) -> DetectSettings:
     """The rules for windows that far apart: persistence is a matter of time, with a floor in windows.
 
     What takes six of eight windows a second apart takes two of three a minute apart, or one that is extreme; and an episode
-    lasts until ten windows, and is continued within fifteen, however long they are.
+    lasts until ten windows, and is continued within twenty, however long they are.
     """
     scale = _LIVE_STRIDE_NS / stride_ns
     if scale >= 1:
@@ -45,21 +45,21 @@ def persistence(settings: DetectSettings, stride_ns: int) -> DetectSettings:
     )
 
 
-def alarm_threshold(tail: Tail, scores: Floats, ends: NDArray[np.int64], settings: DetectSettings) -> float:
-    """The tail probability from which a window is anomalous.
-
-    What keeps healthy windows within `[detect] alert_budget`; where training is too short to count episodes by, beyond
-    `[detect] percentile` too.
+def alarm_threshold(tail: Tail, level: float, ends: NDArray[np.int64], settings: DetectSettings) -> float:
+    """The tail probability from which a window is anomalous: that of `level`, and where training (of windows with these ends)
+    is too short to count episodes by, beyond `[detect] percentile` too.
     """
-    quiet = float(tail.probability(np.array([quiet_level(scores, ends, settings)]))[0])
+    quiet = float(tail.probability(np.array([level]))[0])
     if allowed_episodes(ends, settings) >= _COUNTED:
         return quiet
     return min(quiet, 1 - settings.percentile / 100)
 
 
 def allowed_episodes(ends: NDArray[np.int64], settings: DetectSettings) -> float:
-    """How many episodes windows with these ends may cost."""
-    return settings.alert_budget * len(ends) * float(np.median(np.diff(ends))) / DAY_NS
+    """How many episodes windows with these ends may cost, in the time they stand for: a gap counts as two strides."""
+    gaps = np.diff(ends)
+    covered_ns = np.minimum(gaps, 2 * np.median(gaps)).sum()
+    return settings.alert_budget * float(covered_ns) / DAY_NS
 
 
 def quiet_level(scores: Floats, ends: NDArray[np.int64], settings: DetectSettings) -> float:

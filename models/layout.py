@@ -82,6 +82,10 @@ class Layout:
         """The shortest windows that have a spread: what tells soonest."""
         return self.scale(self._short)
 
+    def telling(self) -> NDArray[np.intp]:
+        """What tells which channel is to blame: the level now, and the spread in the shortest windows that have one."""
+        return np.array([self.columns("mean")[0], self.columns("std")[self._short]], np.intp)
+
     def usual(self) -> NDArray[np.intp]:
         """Every scale, and the difference to other days."""
         parts = [self.scale(index) for index in range(len(self.scales))]

@@ -14,39 +14,21 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from models.mahalanobis import principal_components
+from models.nearest import Places, kept_windows
 from models.protocol import Floats
-
-_NEIGHBOURS = 5
-_MOST_WINDOWS = 2000
-_CELLS = 6_000_000
-"""Windows times columns that are kept at most: 24 MB."""
-_EXPLAINED = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """windows: float32 [kept, columns], evenly spaced training windows.  components: [components, columns].
-
-    places: [kept, components], the windows among the components.
-    """
+    """windows: float32 [kept, columns], evenly spaced training windows.  places: where they are."""
 
     name: ClassVar[str] = "neighbours"
     windows: NDArray[np.float32]
-    components: Floats
-    places: Floats
+    places: Places
 
     @classmethod
     def fit(cls, x: Floats, seed: int) -> Self:
-        most = max(_NEIGHBOURS, min(_MOST_WINDOWS, _CELLS // x.shape[1]))
-        rows = np.linspace(0, len(x) - 1, min(most, len(x))).astype(np.intp)
-        windows = x[rows].astype(np.float32)
-        return cls._of(windows, principal_components(x, _EXPLAINED, seed))
-
-    @classmethod
-    def _of(cls, windows: NDArray[np.float32], components: Floats) -> Self:
-        places = np.array([_project(components, window) for window in windows.astype(np.float64)])
-        return cls(windows, components, places.reshape(len(windows), len(components)))
+        return cls(x[kept_windows(x)].astype(np.float32), Places.fit(x, seed))
 
     def score(self, x: Floats) -> Floats:
         out = np.empty(len(x))
@@ -61,24 +43,15 @@ class Neighbours:
         return out
 
     def _unexplained(self, window: Floats) -> Floats:
-        """One window at a time and without BLAS, whose rounding depends on the batch and on its threads."""
-        away = self.places - _project(self.components, window)
-        distance = np.einsum("nk,nk->n", away, away)
-        nearest = np.sort(np.argpartition(distance, self._reach)[:_NEIGHBOURS])
-        return np.asarray(window - self.windows[nearest].mean(axis=0, dtype=np.float64))
-
-    @property
-    def _reach(self) -> int:
-        return min(_NEIGHBOURS, len(self.windows)) - 1
+        found, _ = self.places.nearest(window)
+        return np.asarray(window - self.windows[found].mean(axis=0, dtype=np.float64))
 
     def arrays(self) -> Mapping[str, NDArray[np.generic]]:
-        return {"windows": self.windows, "components": self.components}
+        return {"windows": self.windows, "components": self.places.components, "places": self.places.windows}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
-        components = np.ascontiguousarray(arrays["components"], np.float64)
-        return cls._of(np.ascontiguousarray(arrays["windows"], np.float32), components)
-
-
-def _project(components: Floats, window: Floats) -> Floats:
-    return np.asarray(np.einsum("kc,c->k", components, window))
+        components, places = (
+            np.ascontiguousarray(arrays[name], np.float64) for name in ("components", "places")
+        )
+        return cls(np.ascontiguousarray(arrays["windows"], np.float32), Places(components, places))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,21 +13,32 @@ from models.gaussian_mixture import GaussianMixture
 from models.isolation_forest import IsolationForest
 from models.layout import Layout
 from models.mahalanobis import Mahalanobis
+from models.nearest import Nearest
 from models.neighbours import Neighbours
 from models.protocol import Detector
 from models.zscore import ZScore
 
-DETECTORS: tuple[type[Detector], ...] = (ZScore, Mahalanobis, IsolationForest, GaussianMixture, Neighbours)
+DETECTORS: tuple[type[Detector], ...] = (
+    ZScore,
+    Mahalanobis,
+    IsolationForest,
+    GaussianMixture,
+    Nearest,
+    Neighbours,
+)
+
+Role = Literal["opens", "guards", "ranks"]
+"""opens: episodes.  guards: opens them too, where the others are blind.  ranks: the rows of a recording."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A detector on certain features. votes: whether its score is part of the fused one; all count for confidence."""
+    """A detector on certain features. roles: what its score is used for (`models.fusion`); all count for confidence."""
 
     name: str
     kind: type[Detector]
     features: Callable[[Layout], NDArray[np.intp]]
-    votes: bool = False
+    roles: frozenset[Role] = frozenset()
 
 
 ENTRIES = (
@@ -34,8 +46,10 @@ ENTRIES = (
     Entry("mahalanobis", Mahalanobis, Layout.usual),
     Entry("isolation_forest", IsolationForest, Layout.usual),
     Entry("gaussian_mixture", GaussianMixture, Layout.usual),
-    Entry("neighbours", Neighbours, Layout.usual, votes=True),
-    Entry("neighbours_short", Neighbours, Layout.short, votes=True),
+    Entry("nearest", Nearest, Layout.usual, frozenset({"opens", "ranks"})),
+    Entry("nearest_short", Nearest, Layout.short, frozenset({"opens"})),
+    Entry("neighbours", Neighbours, Layout.usual, frozenset({"guards", "ranks"})),
+    Entry("neighbours_short", Neighbours, Layout.short, frozenset({"guards", "ranks"})),
 )
 
 

@@ -19,7 +19,7 @@ class Scored:
     """Rows are windows, ascending by end; columns are `detectors`.
 
     ends: int64 [windows].  scores, tail: [windows, detectors].
-    rank: [windows], the fused score.  fused: [windows], its tail probability.
+    rank: [windows], the logarithm of what ranks windows.  fused: [windows], the fused score's tail probability.
     anomalous: beyond the threshold, with at least one channel further from usual than its smallest effect.
     extreme: anomalous, and far beyond the tail.  confidence: [windows], 0 to 1, how far the detectors agree.
     regimes: [windows], the name of each one's regime; empty where there is but one.

@@ -44,6 +44,19 @@ def test_no_episodes_have_no_precision_and_find_nothing() -> None:
     assert (found.per_day, found.recall) == (0, 0)
 
 
+def test_days_without_an_incident_are_counted_by_the_episodes_that_begin_in_them() -> None:
+    """A row an hour for 72, an incident at 30 to 33: 24 hours are quiet from 0 to 6 and from 34 to 47 on."""
+    ts = np.arange(72) * 3600 * 10**9
+    labels = np.zeros(72, bool)
+    labels[30:34] = True
+    begun = [5, 40, 50]
+    expected = [sum(start <= each < start + 24 for each in begun) for start in [*range(7), *range(34, 48)]]
+    found = shown([(int(ts[each]), int(ts[each])) for each in begun], labels, ts)
+    assert found.quiet_day == pytest.approx(np.mean(expected))
+    assert np.isnan(shown([], np.ones(72, bool), ts).quiet_day)
+    assert np.isnan(shown([], labels[:20], ts[:20]).quiet_day)
+
+
 def test_a_hit_is_a_named_metric_among_the_first() -> None:
     parts = np.tile([0.1, 5.0, 3.0, 4.0], (10, 1))
     causes = [Cause(2, 4, ("b", "c")), Cause(7, 8, ("a",)), Cause(20, 21, ("a",))]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
@@ -191,17 +190,18 @@ def test_scored_windows_become_a_row_a_detector_and_one_fused(
 ) -> None:
     scored = baseline.score(simulated.windows(12))
     table = scored.table("gpu01", "model-1")
-    assert table.num_rows == 10 * 6
-    rows = table.slice(0, 6).to_pylist()
+    assert table.num_rows == 10 * 7
+    rows = table.slice(0, 7).to_pylist()
     assert [row["detector"] for row in rows] == [
         "zscore",
         "mahalanobis",
         "isolation_forest",
         "gaussian_mixture",
+        "nearest",
         "neighbours",
         "fused",
     ]
-    assert rows[5]["score"] == pytest.approx(-np.log10(rows[5]["tail_probability"]))
+    assert rows[6]["score"] == pytest.approx(-np.log10(rows[6]["tail_probability"]))
     assert {row["host"] for row in rows} == {"gpu01"}
 
 
@@ -211,4 +211,5 @@ def test_a_baseline_lasts_in_its_arrays(baseline: Baseline, simulated: Simulated
     block = loaded(simulated, "network")
     assert np.array_equal(again.score(block).fused, baseline.score(block).fused)
     assert again.attribute(block, [3, 4]) == baseline.attribute(block, [3, 4])
-    assert dataclasses.asdict(again.calibration.fused)["margin"] == baseline.calibration.fused.margin
+    assert again.calibration.fusion.guarding.threshold == baseline.calibration.fusion.guarding.threshold
+    assert again.calibration.ranking == baseline.calibration.ranking

@@ -5,7 +5,7 @@ import pytest
 
 from hostsight.clock import SECOND_NS
 from hostsight.settings import DetectSettings
-from models.budget import alarm_threshold, count_episodes, persistence, quiet_level
+from models.budget import alarm_threshold, allowed_episodes, count_episodes, persistence, quiet_level
 from models.calibration import Tail
 from models.episodes import EpisodeTracker
 from models.scored import Scored
@@ -40,7 +40,7 @@ def test_persistence_is_time_with_a_floor_in_windows() -> None:
     assert persistence(SETTINGS, SECOND_NS) == SETTINGS
     slow = persistence(SETTINGS, MINUTE_NS)
     assert (slow.open_hits, slow.open_of, slow.open_extreme) == (2, 3, 1)
-    assert [float(slow.close_after), float(slow.merge_gap)] == [600, 900]
+    assert [float(slow.close_after), float(slow.merge_gap)] == [600, 1200]
 
 
 def test_the_level_keeps_healthy_windows_within_the_budget_and_no_higher() -> None:
@@ -55,8 +55,19 @@ def test_the_level_keeps_healthy_windows_within_the_budget_and_no_higher() -> No
     assert 0 < counts[0.2] < counts[0.5] < counts[2.0]
 
 
+def test_the_budget_is_for_the_time_that_windows_stand_for() -> None:
+    """One in six of three days' windows is left out; then come two empty days, and one more."""
+    minutes = np.arange(4 * 1440)
+    minutes = minutes[minutes % 6 != 5] * MINUTE_NS
+    ends = np.where(minutes < 3 * 1440 * MINUTE_NS, minutes, minutes + 2 * 1440 * MINUTE_NS)
+    assert allowed_episodes(ends, DetectSettings(alert_budget=0.5)) == pytest.approx(2.0, abs=0.01)
+
+
 def test_short_training_must_be_beyond_the_percentile_too() -> None:
     scores = np.random.default_rng(3).gamma(2.0, size=178)
     ends = (1 + np.arange(len(scores))) * SECOND_NS
-    threshold = alarm_threshold(Tail.fit(scores, 60), scores, ends, SETTINGS)
-    assert 0 < threshold <= 0.01 + 1e-12
+    level = quiet_level(scores, ends, SETTINGS)
+    assert 0 < alarm_threshold(Tail.fit(scores, 60), level, ends, SETTINGS) <= 0.01 + 1e-12
+    assert alarm_threshold(Tail.fit(scores, 60), float(np.median(scores)), ends, SETTINGS) == pytest.approx(
+        0.01
+    )

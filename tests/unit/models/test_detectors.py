@@ -7,6 +7,7 @@ from sklearn.ensemble import IsolationForest as Reference
 from models import mahalanobis
 from models.isolation_forest import IsolationForest, average_path_length
 from models.mahalanobis import Mahalanobis
+from models.nearest import Nearest
 from models.protocol import Detector, Floats
 from models.registry import DETECTORS
 from models.zscore import ZScore
@@ -71,6 +72,16 @@ def test_isolation_forest_blames_the_outlying_column(usual: Floats) -> None:
     window = np.zeros((1, 12))
     window[0, 9] = 8.0
     assert IsolationForest.fit(usual, 3).contributions(window).argmax() == 9
+
+
+def test_the_nearest_windows_are_as_far_as_their_mean_distance() -> None:
+    """Of training on a line, five windows are nearest to a place: 1, 1, 2, 2 and 3 away, 1.8 on average."""
+    line = np.zeros((41, 2))
+    line[:, 0] = np.arange(41.0)
+    window = np.array([[20.0, 7.0]])
+    without = Nearest.fit(np.delete(line, 20, axis=0), 0)
+    assert without.score(window) == pytest.approx([1.8**2 / 2])
+    assert without.contributions(np.array([[60.0, 7.0]])).tolist() == [[pytest.approx(22.0**2 / 2), 0.0]]
 
 
 def test_average_path_length_follows_the_paper() -> None:

@@ -197,6 +197,7 @@ def test_show_tells_what_a_model_was_learnt_from(
         "mahalanobis",
         "isolation_forest",
         "gaussian_mixture",
+        "nearest",
         "neighbours",
     )
     assert shown["kept_channels"] == shown["channels"] == 18

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hostsight.clock import SECOND_NS
+from hostsight.settings import DetectSettings
+from models.budget import count_episodes, persistence
+from models.fusion import Fusion, mean_logarithm
+from models.nearest import Nearest
+from models.neighbours import Neighbours
+from models.protocol import Floats
+from models.registry import ENTRIES
+
+MINUTE_NS = 60 * SECOND_NS
+NAMES = [entry.name for entry in ENTRIES]
+WINDOWS = 20_000
+SETTINGS = DetectSettings(alert_budget=0.5)
+ENDS = (1 + np.arange(WINDOWS)) * MINUTE_NS
+
+
+def scores(**columns: float) -> Floats:
+    """One window: the detectors named have that score, all others none to speak of."""
+    return np.array([[columns.get(name, 0.0) for name in NAMES]])
+
+
+@pytest.fixture(scope="module")
+def held_out() -> Floats:
+    """Scores of usual windows."""
+    return np.random.default_rng(4).gamma(2.0, size=(WINDOWS, len(NAMES)))
+
+
+def test_the_mean_is_geometric_and_over_the_detectors_of_the_role_alone() -> None:
+    window = scores(nearest=8.0, nearest_short=2.0, zscore=1e6, neighbours=1e6, neighbours_short=1e6)
+    assert np.exp(mean_logarithm(window, ENTRIES, "opens")) == pytest.approx([4.0])
+
+
+def test_what_is_beyond_either_threshold_is_anomalous(held_out: Floats) -> None:
+    fusion = Fusion.fit(held_out, ENTRIES, WINDOWS, ENDS, SETTINGS)
+    near = {"nearest": 2.0, "nearest_short": 2.0}
+    rest = {"neighbours": 2.0, "neighbours_short": 2.0}
+    far = {"nearest": 40.0, "nearest_short": 40.0}
+    odd = {"neighbours": 40.0, "neighbours_short": 40.0}
+    windows = np.concatenate([scores(**each) for each in (near | rest, far | rest, near | odd)])
+    found = fusion.probability(windows, ENTRIES) <= fusion.threshold
+    assert found.tolist() == [False, True, True]
+
+
+def test_healthy_windows_stay_within_the_budget_whatever_guards(held_out: Floats) -> None:
+    fusion = Fusion.fit(held_out, ENTRIES, WINDOWS, ENDS, SETTINGS)
+    beyond = ENDS[fusion.probability(held_out, ENTRIES) < fusion.threshold]
+    allowed = SETTINGS.alert_budget * WINDOWS / 1440
+    assert 0 < count_episodes(beyond, persistence(SETTINGS, MINUTE_NS), MINUTE_NS) <= allowed
+
+
+def test_it_lasts_in_its_arrays(held_out: Floats) -> None:
+    fusion = Fusion.fit(held_out, ENTRIES, WINDOWS, ENDS, SETTINGS)
+    again = Fusion.from_arrays(fusion.arrays())
+    assert again.threshold == fusion.threshold
+    assert np.array_equal(again.probability(held_out, ENTRIES), fusion.probability(held_out, ENTRIES))
+
+
+def test_a_column_that_never_varied_is_seen_by_what_guards_alone(held_out: Floats) -> None:
+    """No component of training reaches into it, so the nearest windows are as near as ever."""
+    usual = np.random.default_rng(1).normal(size=(400, 6))
+    usual[:, 5] = 0.0
+    odd = usual[:1].copy()
+    odd[0, 5] = 9.0
+    assert Nearest.fit(usual, 0).score(odd) == pytest.approx(Nearest.fit(usual, 0).score(usual[:1]))
+    known = Neighbours.fit(usual, 0)
+    assert known.score(odd)[0] > 3 * known.score(usual).max()
