@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
@@ -23,9 +24,13 @@ import msgspec
 import psutil
 
 from bench.stopwatch import Stopwatch, Usage
+from ingest.collector import Host
+from ingest.collectors.tcp import TcpCollector
+from ingest.collectors.vmstat import VmstatCollector
 
 _STOP_SECONDS = 10.0
 _PMCD = "/usr/lib/pcp/bin/pmcd"
+_PCP = (_PMCD, "pmlogger", "pmlogsummary")
 _PMDA = "/var/lib/pcp/pmdas/linux/pmda_linux.so"
 _PLUGINS = [
     "contextswitch",
@@ -43,20 +48,20 @@ _PLUGINS = [
     "uptime",
     "vmem",
 ]
-_LOGGED = [
+_WHOLE = ["mem.vmstat", "network.tcp", "network.ip", "network.udp"]
+_COMMON = [
     "kernel.all.cpu",
     "kernel.percpu.cpu",
+    "kernel.percpu.softirqs",
     "kernel.all.load",
     "kernel.all.pressure",
     "kernel.all.intr",
     "kernel.all.pswitch",
     "mem.util",
-    "mem.vmstat",
     "network.interface.in",
     "network.interface.out",
-    "network.tcp",
-    "network.ip",
-    "network.udp",
+    "network.sockstat",
+    "network.softnet.percpu",
     "disk.dev",
 ]
 _SUMMARY = re.compile(r'^\S+ (?:\[".*"\])? *\S+ (\d+) ', re.M)
@@ -262,11 +267,29 @@ def _node_exporter(folder: Path, stack: ExitStack) -> Run:
     return Run([process], lambda seconds: Tally(scraper.values / seconds, None))
 
 
-def _pmlogger(folder: Path, stack: ExitStack) -> Run:
+def _same_facts() -> list[str]:
+    """PCP's names of the fields that hostsight takes of /proc/vmstat, snmp, snmp6 and netstat. pmlogger skips what PCP lacks."""
+    here = Host(Path("/"))
+    words = [source.fields for table in (VmstatCollector(), TcpCollector()) for source in table.sources(here)]
+    return sorted({name for fields in words for field in fields for name in _pcp_names(field.key.decode())})
+
+
+def _pcp_names(key: str) -> list[str]:
+    """Of the TCP extensions PCP names the older without the kernel's own TCP in front, and the newer with it."""
+    table, _, word = key.rpartition(".")
+    if six := re.match("(Ip6|Udp6)(.*)", word):
+        table, word = six.groups()
+    if not table:
+        return [f"mem.vmstat.{word}"]
+    group, word = table.removesuffix("Ext").lower(), word.lower()
+    return sorted({f"network.{group}.{word.removeprefix('tcp')}", f"network.{group}.{word}"})
+
+
+def _pmlogger(tables: Callable[[], Sequence[str]], folder: Path, stack: ExitStack) -> Run:
     """pmcd with the Linux agent loaded into it, and pmlogger into an archive. Derived metrics, which trip it, are off."""
     port = _free_port()
     (folder / "pmcd.conf").write_text(f"linux\t60\tdso\tlinux_init\t{_PMDA}\n")
-    logged = "\n".join(f"  {name}" for name in _LOGGED)
+    logged = "\n".join(f"  {name}" for name in (*_COMMON, *tables()))
     (folder / "pmlogger.conf").write_text(f"log mandatory on 100 msec {{\n{logged}\n}}\n")
     where = ["-i", "127.0.0.1", "-p", str(port), "-s", str(folder / "pmcd.sock")]
     options = ["-f", "-c", "pmcd.conf", "-l", "pmcd.log", "-U", _user()]
@@ -339,6 +362,7 @@ def _await_port(port: int) -> None:
 PEERS = (
     Peer("collectd", "collectd-core", 0.1, ("collectd",), _collectd),
     Peer("node_exporter", "prometheus-node-exporter", 0.1, ("prometheus-node-exporter",), _node_exporter),
-    Peer("pmlogger", "pcp", 0.1, (_PMCD, "pmlogger", "pmlogsummary"), _pmlogger),
+    Peer("pmlogger", "pcp", 0.1, _PCP, partial(_pmlogger, _same_facts)),
+    Peer("pmlogger_whole_tables", "pcp", 0.1, _PCP, partial(_pmlogger, lambda: _WHOLE)),
     Peer("netdata", "netdata-core", 1.0, ("netdata",), _netdata),
 )

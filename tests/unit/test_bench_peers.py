@@ -48,7 +48,13 @@ def test_a_peer_that_is_not_installed_is_named_with_its_package() -> None:
     absent = Peer("absent", "absent-package", 1.0, ("/nowhere/absent",), _working)
     assert absent.missing
     assert absent.install == "apt install --no-install-recommends absent-package"
-    assert {peer.name for peer in PEERS} == {"collectd", "node_exporter", "pmlogger", "netdata"}
+    assert {peer.name for peer in PEERS} == {
+        "collectd",
+        "node_exporter",
+        "pmlogger",
+        "pmlogger_whole_tables",
+        "netdata",
+    }
 
 
 def test_the_values_of_an_archive_are_counted_for_each_metric_and_instance() -> None:
@@ -59,3 +65,16 @@ def test_the_values_of_an_archive_are_counted_for_each_metric_and_instance() -> 
         "disk.dev.read [\"vda\"] 0.000 39 count / second\n"
     )  # fmt: skip
     assert peers._SUMMARY.findall(summary) == ["40", "39", "39"]
+
+
+@pytest.mark.parametrize(
+    ("key", "names"),
+    [
+        ("pgfault", ["mem.vmstat.pgfault"]),
+        ("Ip.InReceives", ["network.ip.inreceives"]),
+        ("Ip6InReceives", ["network.ip6.inreceives"]),
+        ("TcpExt.TCPLossProbes", ["network.tcp.lossprobes", "network.tcp.tcplossprobes"]),
+    ],
+)
+def test_pmlogger_is_asked_for_what_the_agent_takes(key: str, names: list[str]) -> None:
+    assert peers._pcp_names(key) == names
