@@ -37,7 +37,7 @@ _STRETCHES = 4
 _COVERAGE = 0.5
 """A window that lacks more of the modelled channels than this says nothing: the agent has just started, or is stopping."""
 _SCORED_AT_ONCE = 1024
-_CELLS = 12_000_000
+_CELLS = 8_000_000
 """Windows times columns that are fitted at most: a wide host is thinned more, so that a refit stays within two minutes and 2 GB."""
 
 
