@@ -1,7 +1,7 @@
 """From the detectors' scores to one: how rare a window is, and what ranks windows.
 
 Episodes are opened by the distance to the nearest training windows. That is blind where training did not vary, so a window also
-counts whose unexplained rest is beyond that of every window in training: that costs healthy telemetry nothing.
+counts whose unexplained rest is beyond a level at which training, by that alone, would not have opened a single episode.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,7 +34,7 @@ class Voice:
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """opening: on the distances, with the alert budget for a level.  guarding: on the rest, with the most of training."""
+    """opening: on the distances, within the alert budget.  guarding: on the rest, which may open nothing in training."""
 
     opening: Voice
     guarding: Voice
@@ -57,7 +58,11 @@ class Fusion:
             return Voice(tail, alarm_threshold(tail, level, ends, settings))
 
         distances, rest = (_mean(scores, known, role) for role in _ROLES)
-        return cls(voice(distances, quiet_level(distances, ends, settings)), voice(rest, float(rest.max())))
+        none = msgspec.structs.replace(settings, alert_budget=0.0)
+        return cls(
+            voice(distances, quiet_level(distances, ends, settings)),
+            voice(rest, quiet_level(rest, ends, none)),
+        )
 
     @property
     def threshold(self) -> float:

@@ -6,11 +6,11 @@ import pytest
 from hostsight.clock import SECOND_NS
 from hostsight.settings import DetectSettings
 from models.budget import count_episodes, persistence
-from models.fusion import Fusion, mean_logarithm
+from models.fusion import Fusion, Voice, mean_logarithm
 from models.nearest import Nearest
 from models.neighbours import Neighbours
 from models.protocol import Floats
-from models.registry import ENTRIES
+from models.registry import ENTRIES, Role
 
 MINUTE_NS = 60 * SECOND_NS
 NAMES = [entry.name for entry in ENTRIES]
@@ -46,11 +46,17 @@ def test_what_is_beyond_either_threshold_is_anomalous(held_out: Floats) -> None:
     assert found.tolist() == [False, True, True]
 
 
-def test_healthy_windows_stay_within_the_budget_whatever_guards(held_out: Floats) -> None:
+def test_the_distances_keep_to_the_budget_and_what_guards_opens_nothing(held_out: Floats) -> None:
     fusion = Fusion.fit(held_out, ENTRIES, WINDOWS, ENDS, SETTINGS)
-    beyond = ENDS[fusion.probability(held_out, ENTRIES) < fusion.threshold]
     allowed = SETTINGS.alert_budget * WINDOWS / 1440
-    assert 0 < count_episodes(beyond, persistence(SETTINGS, MINUTE_NS), MINUTE_NS) <= allowed
+    voices: list[tuple[Role, Voice]] = [("opens", fusion.opening), ("guards", fusion.guarding)]
+    counts = []
+    for role, voice in voices:
+        own = np.exp(mean_logarithm(held_out, ENTRIES, role))
+        beyond = ENDS[voice.tail.probability(own) < voice.threshold]
+        counts.append(count_episodes(beyond, persistence(SETTINGS, MINUTE_NS), MINUTE_NS))
+    assert 0 < counts[0] <= allowed
+    assert counts[1] == 0
 
 
 def test_it_lasts_in_its_arrays(held_out: Floats) -> None:
