@@ -58,12 +58,6 @@ def seal(message: memoryview, first_ns: int, last_ns: int, *, partial: bool = Fa
     return bytes(frame)
 
 
-def second_message(stream: memoryview) -> memoryview:
-    """What follows the first message of a stream, which must be a schema: it has no body."""
-    _, metadata_length = _PREFIX.unpack_from(stream)
-    return stream[_PREFIX.size + metadata_length :]
-
-
 def frame_at(content: bytes, offset: int) -> Frame | None:
     """The frame that starts at `offset`; None where it is torn, damaged or no frame at all."""
     if len(content) < offset + _PREFIX.size:

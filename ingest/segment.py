@@ -25,11 +25,10 @@ from numpy.typing import NDArray
 from hostsight.channel import Channel
 from hostsight.errors import CorruptError
 from hostsight.files import storage_error
-from ingest.frame import Frame, frames, seal, second_message
+from ingest.frame import Frame, frames, seal
 
 FORMAT = "1"
 _SUFFIX = ".arrow"
-_ZSTD = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1), use_threads=False)
 
 
 class Ticks(NamedTuple):
@@ -93,37 +92,8 @@ def header_frame(host: str, channels: Sequence[Channel], start_ns: int) -> bytes
         "hostsight.host": json.dumps(host),
         "hostsight.channels": _pack_channels(channels),
     }
-    schema = _schema(len(channels)).with_metadata(metadata)
+    schema = batch_schema(len(channels)).with_metadata(metadata)
     return seal(memoryview(schema.serialize()), start_ns, start_ns)
-
-
-def batch_frame(ticks: Ticks, *, partial: bool = False) -> bytes:
-    """One batch of at least one tick, compressed; values that are not finite become NaN."""
-    values = _absent_where_infinite(ticks.values)
-    schema = _schema(values.shape[1])
-    _, _, listed = schema.types
-    columns = [
-        _array(pa.timestamp("ns"), ticks.ts.astype(np.int64)),
-        _array(pa.float32(), ticks.dt.astype(np.float32)),
-        pa.Array.from_buffers(listed, len(values), [None], children=[_array(pa.float32(), values)]),
-    ]
-    batch = pa.RecordBatch.from_arrays(columns, schema=schema)
-    sink = pa.BufferOutputStream()
-    pa.ipc.new_stream(sink, schema, options=_ZSTD).write_batch(batch)
-    stream = memoryview(sink.getvalue())
-    return seal(second_message(stream), int(ticks.ts[0]), int(ticks.ts[-1]), partial=partial)
-
-
-def _absent_where_infinite(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    infinite = np.isinf(values)
-    if np.count_nonzero(infinite):
-        values = np.where(infinite, np.float32(np.nan), values)
-    return np.ascontiguousarray(values, np.float32)
-
-
-def _array(kind: pa.DataType, values: NDArray[np.int64] | NDArray[np.float32]) -> pa.Array:
-    """All of `values`, one after another, without the checks of `pa.array`, which cost more than the rest."""
-    return pa.Array.from_buffers(kind, values.size, [None, pa.py_buffer(np.ascontiguousarray(values))])
 
 
 class SegmentReader:
@@ -209,7 +179,8 @@ class SegmentReader:
 
 
 @lru_cache(maxsize=16)
-def _schema(channels: int) -> pa.Schema:
+def batch_schema(channels: int) -> pa.Schema:
+    """Of the batches of so many channels, without metadata."""
     return pa.schema(
         [
             pa.field("ts", pa.timestamp("ns"), nullable=False),

@@ -20,9 +20,8 @@ from hostsight.errors import StorageError
 from hostsight.files import delete, make_folder, storage_error
 from hostsight.folders import DataFolder
 from hostsight.settings import SpoolSettings
-from ingest.segment import SegmentName, Ticks, batch_frame, header_frame, list_segments
-
-_TICKS = 16
+from ingest.pending import Pending
+from ingest.segment import SegmentName, header_frame, list_segments
 
 
 @dataclass(slots=True)
@@ -48,7 +47,7 @@ class SpoolWriter:
         self._segment: _OpenSegment | None = None
         self._closed: dict[SegmentName, int] = {}
         self._channels: tuple[Channel, ...] = ()
-        self._pending = _Pending(0)
+        self._pending = Pending(0)
         self.dropped_segments = 0
         self.dropped_bytes = 0
         self.lost_values = 0
@@ -63,7 +62,7 @@ class SpoolWriter:
             self.close()
         finally:
             self._channels = tuple(channels)
-            self._pending = _Pending(len(self._channels))
+            self._pending = Pending(len(self._channels))
             self._closed = self._sizes()
 
     def append(self, ts_ns: int, dt: float, values: NDArray[np.float32]) -> None:
@@ -75,14 +74,15 @@ class SpoolWriter:
 
         Raises FullError, StorageError: the ticks are lost and counted, the segment is as it was before.
         """
-        ticks = self._pending.take()
-        if not len(ticks.ts) or not self._channels:
+        if not self._pending or not self._channels:
             return
         try:
-            self._write(ticks, partial)
+            self._write(self._pending, partial)
         except StorageError:
-            self.lost_values += int(np.isfinite(ticks.values).sum())
+            self.lost_values += self._pending.finite()
             raise
+        finally:
+            self._pending.clear()
         self._drop_oldest()
 
     def close(self) -> None:
@@ -92,15 +92,15 @@ class SpoolWriter:
         finally:
             self._end_segment()
 
-    def _write(self, ticks: Ticks, partial: bool) -> None:
-        if self._segment is not None and self._is_over(self._segment, int(ticks.ts[0])):
+    def _write(self, ticks: Pending, partial: bool) -> None:
+        if self._segment is not None and self._is_over(self._segment, ticks.first_ns):
             self._end_segment()
         header = b""
         if self._segment is None:
-            self._segment = self._new_segment(int(ticks.ts[0]))
-            header = header_frame(self._host, self._channels, int(ticks.ts[0]))
-        self._write_whole(self._segment, memoryview(header + batch_frame(ticks, partial=partial)))
-        self._segment.last_ns = int(ticks.ts[-1])
+            self._segment = self._new_segment(ticks.first_ns)
+            header = header_frame(self._host, self._channels, ticks.first_ns)
+        self._write_whole(self._segment, memoryview(header + ticks.frame(partial=partial)))
+        self._segment.last_ns = ticks.last_ns
 
     def _is_over(self, segment: _OpenSegment, next_ns: int) -> bool:
         length_ns = max(1, self._settings.segment.ns)
@@ -165,34 +165,6 @@ class SpoolWriter:
             self._closed.pop(oldest)
             self.dropped_bytes += freed
             self.dropped_segments += freed > 0
-
-
-class _Pending:
-    """Ticks that wait for their flush, in arrays that grow and are used again."""
-
-    def __init__(self, channels: int) -> None:
-        self._count = 0
-        self._ts = np.empty(_TICKS, np.int64)
-        self._dt = np.empty(_TICKS, np.float32)
-        self._values = np.empty((_TICKS, channels), np.float32)
-
-    def append(self, ts_ns: int, dt: float, values: NDArray[np.float32]) -> None:
-        if self._count == len(self._ts):
-            self._grow()
-        self._values[self._count] = values
-        self._ts[self._count] = ts_ns
-        self._dt[self._count] = dt
-        self._count += 1
-
-    def take(self) -> Ticks:
-        """The ticks so far, valid until the next append."""
-        count, self._count = self._count, 0
-        return Ticks(self._ts[:count], self._dt[:count], self._values[:count])
-
-    def _grow(self) -> None:
-        self._ts = np.concatenate([self._ts, np.empty_like(self._ts)])
-        self._dt = np.concatenate([self._dt, np.empty_like(self._dt)])
-        self._values = np.concatenate([self._values, np.empty_like(self._values)])
 
 
 def _pwrite_all(fd: int, content: memoryview, offset: int) -> None:

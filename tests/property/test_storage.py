@@ -17,8 +17,8 @@ from ingest.compaction import compact
 from ingest.embedded import EmbeddedStore
 from ingest.frame import frames
 from ingest.lake import Lake
-from ingest.segment import Ticks, batch_frame, header_frame
-from tests.unit.storage.makers import HOST, T0, age_files, channels, samples, span, writer
+from ingest.segment import Ticks, header_frame
+from tests.unit.storage.makers import HOST, T0, age_files, batch_frame, channels, samples, span, writer
 
 _VALUES = st.floats(width=32, allow_nan=True, allow_infinity=True)
 _TICK = st.tuples(st.integers(1, 3_000_000_000), st.lists(_VALUES, min_size=2, max_size=2), st.booleans())

@@ -27,7 +27,8 @@ class FlakySpool(SpoolWriter):
 
     def flush(self, *, partial: bool = False) -> None:
         if self.broken:
-            self.lost_values += len(self._pending.take().ts)
+            self.lost_values += len(self._pending)
+            self._pending.clear()
             raise FullError("no space left while writing x; free some")
         self.flushes += 1
         super().flush(partial=partial)

@@ -17,7 +17,8 @@ from hostsight.settings import SpoolSettings
 from hostsight.timerange import TimeRange
 from ingest.embedded import EmbeddedStore
 from ingest.lake import Lake
-from ingest.segment import SegmentReader, list_segments
+from ingest.pending import Pending
+from ingest.segment import SegmentReader, Ticks, list_segments
 from ingest.spool import SpoolWriter
 from ingest.store import SAMPLES
 
@@ -49,6 +50,14 @@ def second(spool: SpoolWriter, at: int, *, ticks: int = 10, count: int = 3) -> N
     for k in range(ticks):
         tick(spool, at + k / 10 + 0.05, [at * 100 + k + c / 10 for c in range(count)])
     spool.flush()
+
+
+def batch_frame(ticks: Ticks) -> bytes:
+    """The frame of one batch."""
+    pending = Pending(ticks.values.shape[1])
+    for ts_ns, dt, values in zip(*ticks, strict=True):
+        pending.append(ts_ns, dt, values)
+    return pending.frame()
 
 
 def readers(data: DataFolder) -> list[SegmentReader]:

@@ -11,8 +11,19 @@ import pytest
 
 from hostsight.channel import Channel
 from hostsight.folders import DataFolder
-from ingest.segment import SegmentName, SegmentReader, Ticks, batch_frame, header_frame, list_segments
-from tests.unit.storage.makers import HOST, T0, channels, flip, readers, second, stamps, tick, writer
+from ingest.segment import SegmentName, SegmentReader, Ticks, header_frame, list_segments
+from tests.unit.storage.makers import (
+    HOST,
+    T0,
+    batch_frame,
+    channels,
+    flip,
+    readers,
+    second,
+    stamps,
+    tick,
+    writer,
+)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from hostsight.errors import FullError, StorageError
@@ -238,3 +239,15 @@ def _fails_after(count: int, pwrite: Pwrite) -> Pwrite:
 
 def _refuses(fd: int, length: int) -> None:
     raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_more_ticks_than_usual_between_two_flushes_keep_their_values(data: DataFolder) -> None:
+    spool = writer(data)
+    second(spool, 0, ticks=40)
+    second(spool, 5, ticks=2)
+    (reader,) = readers(data)
+    first, last = (reader.read(frame) for frame in reader.frames)
+    assert first is not None
+    assert last is not None
+    np.testing.assert_allclose(first.values[:, 1], np.arange(40) + 0.1, rtol=1e-6)
+    np.testing.assert_allclose(last.values[:, 0], [500, 501])
