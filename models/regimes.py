@@ -27,6 +27,8 @@ _AT_HOME = 0.25
 """A window is in a regime, and not on its way, while it is less than so far on the way to any other."""
 _SWITCHES = 2
 """More switches within a window are no change of job but a behaviour, to be judged."""
+_FEWEST = 10
+"""A regime is known from so many windows on."""
 _OF_WHOLE = 0.1
 """The smallest step in a regime, in steps of all windows: a regime seen briefly knows little of its own spread."""
 
@@ -81,10 +83,11 @@ class Regimes:
         count = int(labels.max()) + 1
         levels = compressed(_levels(values, whole))
         places = np.array([levels[labels == each].mean(axis=0) for each in range(count)])
+        found = cls._lived_in(values, whole, places)
+        count = len(found.own)
         if count == 1:
             only = Regime(name="", share=1.0, first_ns=int(ends[0]), last_ns=int(ends[-1]))
-            return cls(whole, places, (whole,), (only,))
-        found = cls(whole, places, (whole,) * count, ())
+            return cls(whole, found.places, (whole,), (only,))
         regime, home = found.tell(values)
         settled = found.settle(values, ends, layout)
         inside = [settled[home & (regime == each)] for each in range(count)]
@@ -94,10 +97,21 @@ class Regimes:
         known = tuple(
             Regime(name=name, share=share, first_ns=int(when[0]), last_ns=int(when[-1]))
             for name, share, when in zip(
-                names(places, whole, own, channels), shares.tolist(), seen, strict=True
+                names(found.places, whole, own, channels), shares.tolist(), seen, strict=True
             )
         )
-        return cls(whole, places, own, known)
+        return cls(whole, found.places, own, known)
+
+    @classmethod
+    def _lived_in(cls, values: NDArray[np.float32], whole: Scaler, places: Floats) -> Self:
+        """Without the places that hardly any short window is at: what alternates from second to second is at neither mean."""
+        while True:
+            found = cls(whole, places, (whole,) * len(places), ())
+            regime, home = found.tell(values)
+            inside = np.bincount(regime[home], minlength=len(places))
+            if len(places) == 1 or inside.min() >= _FEWEST:
+                return found
+            places = np.delete(places, inside.argmin(), axis=0)
 
     def tell(self, values: NDArray[np.float32]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """[windows]: the regime that each window is nearest to, and whether it is in it, not on the way to another."""

@@ -178,3 +178,11 @@ def test_the_same_job_found_twice_is_one_regime() -> None:
 
 def test_nothing_but_a_new_regime_is_one_regime() -> None:
     assert len(regimes(telemetry(((IDLE, 300),)), TimeRange(0, 300 * SECOND_NS)).known) == 1
+
+
+def test_what_alternates_faster_than_windows_is_no_regime_where_no_window_is_like_its_mean() -> None:
+    half: Load = {"busy_percent": 40.0, "faults_per_s": 2.5e4}
+    apart = telemetry(((IDLE, 700), (TRAINING, 700), (CHECKPOINT, 700), (half, 700)))
+    alternating = telemetry(((half, 5), (CHECKPOINT, 5)) * 30, start=2800)
+    found = regimes(concatenate([apart, alternating]), TimeRange(2800 * SECOND_NS, 3100 * SECOND_NS))
+    assert [round(each.share, 2) for each in found.known] == [0.23, 0.26, 0.24, 0.26]
