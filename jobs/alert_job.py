@@ -17,6 +17,8 @@ from migrations import open_state
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 300.0
 """After a failure the next try waits so long, twice as long each time."""
+_DOUBLINGS = 16
+"""More say nothing: a receiver that is away for days fails so often that its wait is no number any more."""
 
 REPEAT_NS = 60 * SECOND_NS
 """How often an Alertmanager is told again of what goes on, since it forgets what it does not hear of."""
@@ -106,7 +108,7 @@ class AlertJob:
 
     def _back_off(self, error: Exception) -> None:
         """Told once on stderr, and with the message in `status`."""
-        wait = min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2**self._failures)
+        wait = min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** min(self._failures, _DOUBLINGS))
         self._wait_until_ns = self._clock.monotonic_ns() + round(wait * SECOND_NS)
         if not self._failures:
             away = isinstance(error, StoreUnavailableError)

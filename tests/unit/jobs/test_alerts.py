@@ -207,6 +207,20 @@ def test_the_waits_between_tries_double(
     assert tries == [0, 1, 3, 7, 15]
 
 
+def test_a_receiver_that_is_away_for_days_is_still_tried_every_five_minutes(
+    receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job, clock: FakeClock
+) -> None:
+    receiver.status = 500
+    sender = job(webhook)
+    tell(webhook, 1)
+    for _ in range(1_100):
+        sender.run()
+        clock.advance(300)
+    assert receiver.asked == 1_100
+    receiver.status = 200
+    assert sender.run() == 1
+
+
 def test_after_an_hour_without_a_receiver_all_arrives_in_order_within_five_minutes(
     receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job, clock: FakeClock
 ) -> None:
