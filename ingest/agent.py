@@ -102,9 +102,11 @@ def _collect(settings: Settings, data: DataFolder, clock: AgentClock) -> None:
         sampler.open()
         gc.collect()
         gc.freeze()
+        watchdog.start()
         while True:
-            watchdog.start()
             known = sampler.advance()
+            if known:
+                watchdog.start()
             if sampler.meter.clock_step:
                 say(_step(sampler.meter.clock_step))
             recorder.take(known)

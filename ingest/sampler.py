@@ -82,6 +82,8 @@ class Sampler:
         self._sources = self._arrange(collectors, host, settings.agent)
         self._fast = [source for source in self._sources if source.tier is Tier.FAST]
         self._rarer = [source for source in self._sources if source.tier is not Tier.FAST]
+        self._quiet_until_ns = 0
+        """Before then, monotonic, no rarer source is due or has a reading under way."""
         self._instants: list[Instant] = []
         self._rows: list[NDArray[np.float32]] = []
         self._parse_ns = 0
@@ -147,13 +149,17 @@ class Sampler:
             tick = self.tick()
             return [Batch(self.channels, [tick])]
         instant = self._wait(self._opened())
-        with np.errstate(over="ignore", invalid="ignore"):
-            others = [source for source in self._fast if not source.capture(len(self._instants))]
-            readings, changed = self._poll([*others, *self._rarer], instant)
-            self._instants.append(instant)
-            if changed:
-                return self._settle_changed(readings)
-            self._rows.append(self._row(readings))
+        others = [source for source in self._fast if not source.capture(len(self._instants))]
+        self._instants.append(instant)
+        if others or instant.monotonic_ns + self._tick_ns // 2 >= self._quiet_until_ns:
+            with np.errstate(over="ignore", invalid="ignore"):
+                readings, changed = self._poll([*others, *self._rarer], instant)
+                self._quiet_until_ns = min((source.wanted_ns for source in self._rarer), default=0)
+                if changed:
+                    return self._settle_changed(readings)
+                self._rows.append(self._row(readings))
+        else:
+            self._rows.append(self._absent)
         return self.settle() if self._is_time() else []
 
     def settle(self) -> list[Batch]:
@@ -215,7 +221,7 @@ class Sampler:
         now_ns = instant.monotonic_ns
         soon_ns = now_ns + self._tick_ns // 2
         for source in sources:
-            if source.due_ns > soon_ns and not source.waits:
+            if source.wanted_ns > soon_ns:
                 continue
             values = source.poll(now_ns)
             changed |= source.changed

@@ -37,14 +37,18 @@ class Source:
         self._period_ns = period_ns
         self._delay_ns = delay_ns
         self._tick_ns = tick_ns
-        self.due_ns = 0
-        """Until half a tick before then, monotonic, `poll` gives nothing, unless it `waits` for a reading."""
-        self.waits = False
+        self._due_ns = 0
+        self._waits = False
         self._begun = False
         self._slow = 0
         self._rows: list[int] = []
         if in_background(reader.collector):
             self.reader = in_thread(reader)
+
+    @property
+    def wanted_ns(self) -> int:
+        """Until half a tick before then, monotonic, `poll` has nothing to do."""
+        return 0 if self._waits else self._due_ns
 
     @property
     def changed(self) -> bool:
@@ -54,11 +58,13 @@ class Source:
     def capture(self, row: int) -> bool:
         """Take what is to be read for this tick, which `settle` then gives as of `row`; False where `poll` must be used.
 
-        Only what is due at each tick is captured.
+        Only what is due at each tick is captured. Of a reader that rests there is nothing to take.
         """
         reader = self.reader
-        if self._period_ns or isinstance(reader, BackgroundReader) or not reader.captures:
+        if self._period_ns or isinstance(reader, BackgroundReader):
             return False
+        if not reader.captures:
+            return reader.resting
         reader.capture()
         self._rows.append(row)
         return True
@@ -77,7 +83,7 @@ class Source:
         reader = self.reader
         if isinstance(reader, BackgroundReader):
             values = reader.poll(self._is_due(now_ns))
-            self.waits = reader.pending
+            self._waits = reader.pending
             return values
         if not self._is_due(now_ns):
             return None
@@ -88,13 +94,13 @@ class Source:
     def _is_due(self, now_ns: int) -> bool:
         """Half a tick early counts, so that jitter moves no reading to the tick after its own."""
         if not self._begun:
-            self._begun, self.due_ns = True, now_ns + self._delay_ns
+            self._begun, self._due_ns = True, now_ns + self._delay_ns
         soon_ns = now_ns + self._tick_ns // 2
-        if soon_ns < self.due_ns:
+        if soon_ns < self._due_ns:
             return False
-        self.due_ns += self._period_ns
-        if self.due_ns <= soon_ns:
-            self.due_ns = now_ns + self._period_ns
+        self._due_ns += self._period_ns
+        if self._due_ns <= soon_ns:
+            self._due_ns = now_ns + self._period_ns
         return True
 
     def _watch(self, reader: Reader) -> None:

@@ -14,7 +14,7 @@ _AGAIN_SECONDS = 1.0
 
 
 class Watchdog:
-    """An alarm that rings HELD_SECONDS after `start`, and every second from then on, until started anew.
+    """An alarm that rings HELD_SECONDS after `start`, and every second from then on, until started anew: once a second will do.
 
     It raises HeldUpError in the main thread if a collector is at work there. What the kernel does not let go of even for
     a signal stays stuck: such collectors must say `background = True`. Outside the main thread it does nothing.
