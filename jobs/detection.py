@@ -141,10 +141,11 @@ class Detection:
         if judge is None or current is None or end_ns - self._regime_ns < _REGIME_EVERY_NS:
             return ()
         patience_ns = steady_patience_ns(self._connection, self._host, current.model, self._settings)
-        if end_ns - current.opened_ns < patience_ns or any(item.words for item in current.attribution[:1]):
+        if end_ns - current.opened_ns < patience_ns or any(item.words for item in current.attribution):
             return ()
         self._regime_ns = end_ns
-        parts = [block_from_features(self._read(part)) for part in slices(current.opened_ns, end_ns)]
+        spans = slices(current.opened_ns, end_ns, self._settings.window.stride.ns)
+        parts = [block_from_features(self._read(part)) for part in spans]
         return self._tracker.adopt(end_ns) if is_new_regime(judge.baseline, parts) else ()
 
     def pass_time(self, now_ns: int) -> Sequence[EpisodeChange]:

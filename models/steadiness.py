@@ -6,16 +6,18 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hostsight.channel import Channel
 from hostsight.timerange import TimeRange
 from models.baseline import Baseline
 from models.frames import align
-from models.protocol import WindowBlock
+from models.protocol import Floats, WindowBlock
 from models.scaling import MEAN, STEPS_PER_EFFECT
 
 _SLICES = 5
 _LONGEST_NS = 30 * 10**9
+_WINDOWS = 3
 _MOVED = 0.25
 """A level is steady that moves by less than this part of its distance to what was usual."""
 _STEADY = 0.8
@@ -27,10 +29,13 @@ _HARM = re.compile(
 _PRESENCE = re.compile("^device_present$")
 
 
-def slices(opened_ns: int, end_ns: int) -> list[TimeRange]:
-    """Parts of an episode's newer half, evenly spread: whatever has been growing since it began has grown there, too."""
+def slices(opened_ns: int, end_ns: int, stride_ns: int) -> list[TimeRange]:
+    """Parts of an episode's newer half, evenly spread: whatever has been growing since it began has grown there, too.
+
+    stride_ns: the time between two windows' ends; a part holds some of them, where the half is so long.
+    """
     half_ns = (end_ns - opened_ns) // 2
-    length_ns = min(half_ns // _SLICES, _LONGEST_NS)
+    length_ns = min(half_ns // _SLICES, max(_LONGEST_NS, _WINDOWS * stride_ns))
     starts = np.linspace(end_ns - half_ns, end_ns - length_ns, _SLICES).astype(np.int64).tolist()
     return [TimeRange(start, start + length_ns) for start in starts]
 
@@ -41,7 +46,7 @@ def is_new_regime(baseline: Baseline, parts: Sequence[WindowBlock]) -> bool:
         return False
     blocks = [align(part, baseline.ids)[:, :, : MEAN + 1] for part in parts]
     usual = baseline.regimes.usual(np.concatenate(blocks))
-    levels = np.array([block[:, :, MEAN].astype(np.float64).mean(axis=0) for block in blocks])
+    levels = np.array([_level(block[:, :, MEAN]) for block in blocks])
     steps = (levels - usual.centre[:, MEAN]) / usual.step[:, MEAN]
     known = np.isfinite(steps).all(axis=0)
     away = np.where(known, steps, 0.0).mean(axis=0)
@@ -52,6 +57,14 @@ def is_new_regime(baseline: Baseline, parts: Sequence[WindowBlock]) -> bool:
     steady = np.ptp(steps[:, far], axis=0) <= _MOVED * distance
     weight = np.log1p(distance)
     return bool(weight[steady].sum() >= _STEADY * weight.sum())
+
+
+def _level(means: NDArray[np.float32]) -> Floats:
+    """[channels]: over the windows that have a value (of the slow tier, three in ten); NaN where none has."""
+    there = np.isfinite(means)
+    total = np.where(there, means, 0.0).sum(axis=0, dtype=np.float64)
+    count = there.sum(axis=0)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def _harms(channel: Channel, away: float) -> bool:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import sqlite3
 from functools import partial
 
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -11,7 +12,9 @@ from hostsight.folders import DataFolder
 from hostsight.settings import DetectSettings, Settings
 from hostsight.timerange import TimeRange
 from jobs.detection import Detection
+from models.attribution import Attribution
 from models.baseline import fit_baseline
+from models.episode_state import Current, TrackerState
 from models.fleet import Fleet
 from models.frames import select_rows
 from models.history import History
@@ -81,3 +84,41 @@ def test_without_what_came_before_the_first_scores_would_differ(
     forgetful = detection(data, state, part(block, SPLIT, 1720), SPLIT)
     first = feature_table(part(block, SPLIT, SPLIT + 5))
     assert known.judge(first, ()).scores != forgetful.judge(first, ()).scores
+
+
+def item(metric: str, words: str) -> Attribution:
+    return Attribution(
+        channel_id=SimulatedHost().id(metric),
+        subsystem="memory",
+        device="host",
+        metric=metric,
+        share=0.5,
+        expected=1.0,
+        actual=2.0,
+        unit="",
+        direction="high",
+        deviation=9.0,
+        words=words,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "closed"), [("", ["closed"]), ("storage vda stopped reporting at 12:00:05 UTC", [])]
+)
+def test_a_steady_job_in_which_something_stopped_stays_an_episode(
+    data: DataFolder, state: sqlite3.Connection, block: WindowBlock, words: str, closed: list[str]
+) -> None:
+    """Whatever the job explains of it."""
+    job = SimulatedHost().windows(
+        700, start=1720, load={"busy_percent": 70.0, "faults_per_s": 5e4}, during=(0, 700)
+    )
+    ends = [each * SECOND_NS for each in (1730, 2420)]
+    current = Current(
+        opened_ns=ends[0],
+        last_seen_ns=ends[1],
+        attribution=(item("faults_per_s", ""), item("available_bytes", words)),
+    )
+    tracked = msgspec.json.encode(TrackerState(seen_ns=ends[1], current=current)).decode()
+    state.execute("INSERT INTO trackers VALUES (?, ?)", (SimulatedHost.host, tracked))
+    one = detection(data, state, job, 2420)
+    assert [change.action for change in one.new_regime(ends[1])] == closed

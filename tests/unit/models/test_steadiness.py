@@ -19,7 +19,7 @@ def parts(block: WindowBlock) -> list[WindowBlock]:
     opened_ns, end_ns = START * SECOND_NS, (START + SECONDS) * SECOND_NS
     return [
         select_rows(block, (block.ends > part.start_ns) & (block.ends <= part.end_ns))
-        for part in slices(opened_ns, end_ns)
+        for part in slices(opened_ns, end_ns, SECOND_NS)
     ]
 
 
@@ -28,7 +28,7 @@ def during(host: SimulatedHost, load: Load) -> WindowBlock:
 
 
 def test_the_newer_half_is_looked_at_in_five_slices_of_half_a_minute() -> None:
-    found = slices(0, 3600 * SECOND_NS)
+    found = slices(0, 3600 * SECOND_NS, SECOND_NS)
     assert [(part.start_ns // SECOND_NS, part.end_ns // SECOND_NS) for part in found] == [
         (1800, 1830),
         (2242, 2272),
@@ -67,6 +67,34 @@ def test_what_comes_and_goes_is_none(baseline: Baseline, simulated: SimulatedHos
     values = np.where((np.arange(len(block.ends)) // 45 % 2 == 0)[:, None, None], busy.values, block.values)
     mixed = WindowBlock(block.ends, block.channels, values)
     assert not is_new_regime(baseline, parts(mixed))
+
+
+def test_slices_hold_windows_that_are_a_minute_apart() -> None:
+    found = slices(0, 1200 * SECOND_NS, 60 * SECOND_NS)
+    assert [(part.end_ns - part.start_ns) // SECOND_NS for part in found] == [120] * 5
+
+
+def slow(block: WindowBlock, simulated: SimulatedHost, metric: str) -> None:
+    """The metric has a value in three of ten windows from here on."""
+    column = int(np.flatnonzero(block.channels == simulated.id(metric))[0])
+    block.values[np.arange(len(block.ends)) % 10 >= 3, column] = np.nan
+
+
+def test_harm_that_a_channel_of_the_slow_tier_shows_is_seen(
+    baseline: Baseline, simulated: SimulatedHost
+) -> None:
+    metric = "tcp_retransmitted_segments_per_s"
+    block = during(simulated, {**JOB, metric: 5_000.0})
+    slow(block, simulated, metric)
+    assert not is_new_regime(baseline, parts(block))
+
+
+def test_a_steady_level_of_the_slow_tier_is_a_new_regime(
+    baseline: Baseline, simulated: SimulatedHost
+) -> None:
+    block = during(simulated, {"faults_per_s": 5e4})
+    slow(block, simulated, "faults_per_s")
+    assert is_new_regime(baseline, parts(block))
 
 
 def test_a_slice_without_windows_says_nothing(baseline: Baseline, simulated: SimulatedHost) -> None:
