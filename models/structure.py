@@ -181,7 +181,8 @@ def _numbered(names: Sequence[str]) -> Counts:
 
 def _any_of(flags: Flags, groups: Counts) -> Flags:
     """[windows, channels]: whether any channel of each one's group has the flag."""
-    found = np.zeros((len(flags), int(groups.max(initial=-1)) + 1), np.bool_)
-    for group in np.unique(groups[flags.any(axis=0)]).tolist():
-        found[:, group] = flags[:, groups == group].any(axis=1)
-    return found[:, groups]
+    if not flags.any():
+        return flags
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    return np.asarray(np.logical_or.reduceat(flags[:, order], starts, axis=1)[:, groups])
