@@ -102,6 +102,7 @@ class AlertJob:
         told = [(alert, alert.severity, True) for alert in standing(connection, self._receiver)]
         if told:
             self._post(alertmanager_message(told, self._clock.wall_ns()), {})
+            self._failures = 0
 
     def _post(self, body: bytes, headers: dict[str, str]) -> None:
         post(self._settings, address(self._settings, self._receiver), body, headers)

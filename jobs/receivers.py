@@ -160,4 +160,8 @@ def _authorization(settings: AlertSettings) -> dict[str, str]:
         raise SettingsError(
             f"[alerts] token_file = {settings.token_file} cannot be read ({error}); name a file that holds the token"
         ) from error
+    if not (token.isascii() and token.isprintable()):
+        raise SettingsError(
+            f"[alerts] token_file = {settings.token_file} holds more than a token; leave the token alone in it, on one line"
+        )
     return {"Authorization": f"Bearer {token}"}

@@ -374,6 +374,23 @@ def test_alertmanager_is_reminded_each_minute_of_what_goes_on(
     assert receiver.bodies[-1][0]["endsAt"] > receiver.bodies[0][0]["endsAt"]
 
 
+def test_an_outage_that_only_reminders_saw_is_over_with_the_next_reminder(
+    receiver: Receiver, alertmanager: AlertSettings, tell: Tell, job: Job, clock: FakeClock
+) -> None:
+    """Otherwise the next one would be waited for like a long one, and be told nobody."""
+    sender = job(alertmanager)
+    tell(alertmanager, 1)
+    sender.run()
+    for _ in range(10):
+        receiver.status = 503
+        clock.advance(60)
+        sender.run()
+        receiver.status = 200
+        clock.advance(60)
+        sender.run()
+    assert receiver.asked == 1 + 2 * 10
+
+
 def test_an_acknowledgement_resolves_and_its_withdrawal_fires_again(
     receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job, state: sqlite3.Connection
 ) -> None:
@@ -443,6 +460,15 @@ def test_a_token_goes_with_each_message(
 def test_settings_that_can_never_serve_are_refused(settings: AlertSettings, words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         check_outward(settings)
+
+
+@pytest.mark.parametrize("text", ["s3cret\nof the receiver", "s3cr\u00e9t"])
+def test_a_token_that_no_header_can_hold_is_refused_without_showing_it(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "token"
+    file.write_text(text, "utf-8")
+    with pytest.raises(SettingsError, match="holds more than a token") as refused:
+        check_outward(AlertSettings(webhook="http://a/", token_file=str(file)))
+    assert "s3cr" not in str(refused.value)
 
 
 def test_without_a_receiver_nothing_is_queued(tell: Tell, state: sqlite3.Connection) -> None:
