@@ -76,9 +76,10 @@ class Narrator:
         self._spoke_ns = 0
 
     def tell(self, status: Status, episodes: Sequence[Episode], now_ns: int) -> list[str]:
+        reported = status.pipeline.running and status.pipeline.started is not None
         lines = [
             *self._agent(status),
-            *(line for host in status.hosts if status.pipeline.running for line in self._host(host)),
+            *(line for host in status.hosts if reported for line in self._host(host)),
             *(line for episode in reversed(episodes) for line in self._episode(episode)),
             *self._new_problems(status),
         ]

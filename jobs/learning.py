@@ -54,7 +54,8 @@ class Learning:
     def due(self, history: History | None, position_ns: int, *, live: bool) -> Why | None:
         """Why a refit is to be asked for now, if it is; says so once an occasion."""
         if not live:
-            return self._warm_up()
+            why = self._warm_up()
+            return "unusable" if why and history is not None else why
         if history is None or history == self._asked_for or not self._grows(history, position_ns):
             return None
         self._asked_for = history
@@ -78,4 +79,4 @@ class Learning:
             stride = self.settings.window.stride.ns / SECOND_NS
             left = round((needed - self.windows) * stride)
             return f"learning what is normal here: {self.windows} of {needed} windows, {left} s to go"
-        return "fitting the first baseline"
+        return "fitting a baseline"

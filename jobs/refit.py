@@ -32,6 +32,7 @@ from sql.schemas import FEATURES
 REASONS: dict[Why, str] = {
     "refit": "on request",
     "warm-up": "first baseline after the warm-up",
+    "unusable": "the model before cannot be used",
     "growth": "history has doubled",
     "nightly": "nightly refit",
     "new-regime": "new regime: an episode that lasts",

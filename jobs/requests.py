@@ -6,8 +6,8 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Why = Literal["refit", "warm-up", "growth", "nightly", "new-regime"]
-"""`refit`: a person asked; `warm-up`: the first baseline; `growth`: the history has doubled; `nightly`: by schedule;
+Why = Literal["refit", "warm-up", "unusable", "growth", "nightly", "new-regime"]
+"""`refit`: a person asked; `warm-up`: the first baseline; `unusable`: the live model cannot be used, of another hostsight say; `growth`: the history has doubled; `nightly`: by schedule;
 `new-regime`: an episode has lasted so long that it is how the host behaves now."""
 
 WHYS: tuple[Why, ...] = get_args(Why)

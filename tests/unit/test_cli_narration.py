@@ -102,6 +102,12 @@ def test_no_problem_is_told_before_the_jobs_have_reported() -> None:
     assert narrator.tell(troubled, (), T0) == ["problem: the disk is full"]
 
 
+def test_no_model_is_called_live_before_the_jobs_have_opened_it() -> None:
+    live = status(msgspec.structs.replace(HOST, phase="live", progress=1.0, model="m1"))
+    starting = msgspec.structs.replace(live, pipeline=PipelineStatus(running=True))
+    assert len(Narrator().tell(starting, (), T0)) == 1, "what the agent collects"
+
+
 def test_going_live_is_told_once(narrator: Narrator) -> None:
     live = status(msgspec.structs.replace(HOST, phase="live", progress=1.0, model="m1"))
     assert narrator.tell(live, (), T0) == [

@@ -23,7 +23,7 @@ def test_the_first_baseline_is_asked_for_once_the_warm_up_is_over() -> None:
     learning.windows = 58
     assert learning.due(None, 0, live=False) == "warm-up"
     assert learning.due(None, 0, live=False) is None
-    assert learning.activity == "fitting the first baseline"
+    assert learning.activity == "fitting a baseline"
 
 
 def test_a_first_fit_that_came_to_nothing_is_tried_again_later() -> None:
@@ -34,6 +34,12 @@ def test_a_first_fit_that_came_to_nothing_is_tried_again_later() -> None:
     assert learning.due(None, 0, live=False) is None
     learning.windows += 1
     assert learning.due(None, 0, live=False) == "warm-up"
+
+
+def test_a_live_model_that_cannot_be_used_is_learnt_anew_from_what_is_there() -> None:
+    learning = Learning(settings(60), windows=58)
+    assert learning.due(History(0, 3 * MINUTE), 4 * MINUTE, live=False) == "unusable"
+    assert learning.due(History(0, 3 * MINUTE), 4 * MINUTE, live=False) is None
 
 
 def test_a_refit_is_due_whenever_the_history_has_doubled() -> None:

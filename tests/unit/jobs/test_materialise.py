@@ -26,6 +26,7 @@ from jobs.runs import finish_run, start_run
 from jobs.schedule import MATERIALISE
 from jobs.watermarks import position
 from models.episode_store import list_episodes
+from models.manifest import FORMAT
 from tests.unit.jobs.conftest import CHANNELS, START_NS, Write, channel
 
 ALL = TimeRange(0, 2**62)
@@ -313,6 +314,32 @@ def learn(data: DataFolder, write: Write, one: Materialiser) -> None:
     while one.run(at(60)):
         pass
     run_refit(Settings(), data, "h1", "warm-up")
+
+
+def test_a_model_of_another_hostsight_is_told_of_and_learnt_anew_without_anybodys_help(
+    data: DataFolder, write: Write, make: Make, state: sqlite3.Connection
+) -> None:
+    settings = Settings(detect=DetectSettings(warmup=Duration(20)))
+    learn(data, write, make(settings))
+    (manifest,) = data.models.glob("*/manifest.json")
+    manifest.write_text(manifest.read_text().replace(f'"format": {FORMAT}', f'"format": {FORMAT - 1}'))
+    state.execute("DELETE FROM requests")
+
+    one = make(settings)
+    write(60, 70)
+    one.run(at(70))
+    (problem,) = one.problems()
+    assert f"was written by another hostsight (format {FORMAT - 1}, here {FORMAT})" in problem
+    request = oldest(state)
+    assert request is not None
+    assert request.why == "unusable"
+
+    run_refit(settings, data, "h1", request.why)
+    write(70, 85)
+    while one.run(at(85)):
+        pass
+    assert one.problems() == ()
+    assert [host.live for host in one.progress()] == [True]
 
 
 def test_something_unusual_becomes_one_episode(

@@ -262,7 +262,7 @@ def test_a_host_is_live_once_the_pipeline_judges_it(
     state.execute("INSERT INTO models VALUES ('m1', 'h1', 'live', 1, 0, 1, 178, 20, 20, 'test')")
     phases = []
     for live in (False, True):
-        activity = "watching" if live else "fitting the first baseline"
+        activity = "watching" if live else "fitting a baseline"
         report = HostProgress(host="h1", live=live, progress=1.0, activity=activity)
         write_progress(data, progress(clock, report))
         phases.append(status(data, clock).hosts[0].phase)
