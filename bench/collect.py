@@ -150,7 +150,7 @@ def _results(
             "late_ticks": beat.late_ticks,
             "ticks": beat.ticks,
             "lateness_ms": _spread(lateness),
-            "spool_bytes_per_value": beat.spool_bytes / values,
+            "spool_bytes_per_value": sum(path.stat().st_size for path in data.spool.iterdir()) / values,
         },
         "psutil_loop": _cost(theirs, ticks),
         "ratio": ours.cpu_seconds / theirs.cpu_seconds,

@@ -1,4 +1,4 @@
-"""The agent's sign of life: a small JSON file that it replaces every two seconds."""
+"""The agent's sign of life: a small JSON file that it replaces every four seconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostsight.files import write_report
 from hostsight.folders import DataFolder
 from hostsight.process import process_exists
 
-PERIOD_SECONDS = 2
+PERIOD_SECONDS = 4
 STALE_SECONDS = 10
 
 

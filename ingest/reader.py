@@ -183,16 +183,24 @@ class Reader:
         return None
 
     def _parse(self, rows: Values) -> tuple[int, Exception | None]:
-        """Fill `rows`, float64[rows, slots]; how many could be, and what went wrong with the one after."""
-        for done, row in enumerate(rows):
-            try:
-                if not self._fill(row):
+        """Fill `rows`, float64[rows, slots], NaN so far; how many could be, and what went wrong with the one after."""
+        started, done = perf_counter_ns(), 0
+        self._leaks.before()
+        self.busy = True
+        try:
+            for row in rows:
+                if not _said(self.collector.read(row)):
                     return done, None
-            except Exception as error:  # noqa: BLE001 - see step
-                return done, error
-        if len(rows):
+                done += 1
+            self._leaks.after()
+        except Exception as error:  # noqa: BLE001 - see step
+            return done, error
+        finally:
+            self.busy = False
+        if done:
             self._wait = FIRST_RETRY_SECONDS
-        return len(rows), None
+            self.read_ns = (perf_counter_ns() - started) // done
+        return done, None
 
     def _changed(self) -> Exception | None:
         try:
@@ -225,9 +233,7 @@ class Reader:
             self.busy = False
         self._leaks.after()
         self.read_ns = perf_counter_ns() - started
-        if not isinstance(same, bool):
-            raise TypeError(f"read() gave {type(same).__name__}, not bool")
-        return same
+        return _said(same)
 
     def _rated(self) -> Values:
         return self._rates.values(self.raw, self._clock.monotonic_ns())
@@ -257,6 +263,13 @@ def describe(error: BaseException) -> str:
     """`FileNotFoundError: ...` on one line, cut at 300 characters."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}"[:300] if text else type(error).__name__
+
+
+def _said(same: object) -> bool:
+    """What `read` gave; raises TypeError."""
+    if not isinstance(same, bool):
+        raise TypeError(f"read() gave {type(same).__name__}, not bool")
+    return same
 
 
 def _checked(listed: Sequence[Slot]) -> tuple[Slot, ...]:

@@ -170,7 +170,7 @@ def hang(self, out):
 SockstatCollector.read = hang
 import ingest.reader, ingest.watchdog
 ingest.reader.FIRST_RETRY_SECONDS = 5.0
-ingest.watchdog.HELD_SECONDS = 0.5
+ingest.watchdog.HELD_SECONDS = 1.5
 """
 
 
