@@ -35,6 +35,9 @@ _FEWEST_ADOPTED = 10
 """What was found to be a new regime is one from so few windows on: a wide host's training is thinned to one in a minute."""
 _NEARER = 0.25
 """Of squared distances: what is half as far from one regime as from every other is like that one."""
+_NEAR = 0.25
+_MOSTLY = 0.8
+"""Two regimes are apart where so many windows of either are less than so far on the way to the other."""
 _STAYS = 4
 """A stay is that many of the slow windows without overlap; most windows of a regime belong to one."""
 
@@ -70,29 +73,36 @@ def separated(  # noqa: PLR0913  # facts by name
     for number, rows in enumerate(sorted(search.parts(), key=lambda rows: int(rows[0]))):
         labels[usual[rows]] = number
     for inside in new:
-        _adopt(labels, steps, np.flatnonzero(inside))
+        _adopt(labels, steps, np.flatnonzero(inside), material)
     return labels
 
 
-def _adopt(labels: NDArray[np.intp], steps: Floats, rows: NDArray[np.intp]) -> None:
+def _adopt(labels: NDArray[np.intp], steps: Floats, rows: NDArray[np.intp], material: Floats) -> None:
     """Label the newer half of `rows`, which was found to be steady, as the regime that it is like, or as one more."""
     steady = rows[len(rows) // 2 :]
     if len(steady) < _FEWEST_ADOPTED:
         return
-    place, spread = _place(steps[steady])
-    known = [_place(steps[labels == each]) for each in range(int(labels.max()) + 1)]
-    away = np.array([np.square(place - other).sum() for other, _ in known])
+    known = [steps[labels == each] for each in range(int(labels.max()) + 1)]
+    place = steps[steady].mean(axis=0)
+    away = np.array([np.square(place - other.mean(axis=0)).sum() for other in known])
     nearest = int(away.argmin())
     others = np.delete(away, nearest)
     nearer = len(others) > 0 and away[nearest] <= _NEARER * others.min()
-    like = nearer or away[nearest] <= spread + known[nearest][1]
+    like = nearer or not _apart(steps[steady], known[nearest], material)
     labels[steady] = nearest if like else len(known)
 
 
-def _place(steps: Floats) -> tuple[Floats, float]:
-    """(mean, mean squared distance to it)"""
-    mean = steps.mean(axis=0)
-    return mean, float(np.square(steps - mean).sum(axis=1).mean())
+def _apart(one: Floats, other: Floats, material: Floats) -> bool:
+    """Whether some channel differs by what matters, and most windows of either are on their own side of the way between them.
+
+    Along that way alone: what a hundred other channels vary by, on either side, says nothing of it.
+    """
+    here, there = one.mean(axis=0), other.mean(axis=0)
+    way = there - here
+    if not (np.abs(way) > material).any():
+        return False
+    near = _NEAR * np.square(way).sum()
+    return bool(min(((one - here) @ way < near).mean(), ((there - other) @ way < near).mean()) >= _MOSTLY)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from hostsight.channel import Channel
 from hostsight.clock import SECOND_NS
 from hostsight.settings import DetectSettings, WindowSettings
 from hostsight.timerange import TimeRange
@@ -186,3 +187,27 @@ def test_what_alternates_faster_than_windows_is_no_regime_where_no_window_is_lik
     alternating = telemetry(((half, 5), (CHECKPOINT, 5)) * 30, start=2800)
     found = regimes(concatenate([apart, alternating]), TimeRange(2800 * SECOND_NS, 3100 * SECOND_NS))
     assert [round(each.share, 2) for each in found.known] == [0.23, 0.26, 0.24, 0.26]
+
+
+def test_a_new_regime_of_a_wide_host_is_one_though_few_channels_show_it() -> None:
+    """What hundreds of others vary by hides nothing, and what is as usual is no regime of its own."""
+    noise, job, windows = 400, 12, 600
+    rng = np.random.default_rng(3)
+    values = np.zeros((windows, noise + job, 5), np.float32)
+    values[:, :, 0] = rng.normal(50.0, [5.0] * noise + [0.5] * job, (windows, noise + job))
+    values[500:, noise:, 0] += 40.0
+    channels = [
+        Channel("wide", "cpu", f"cpu{each}", "user_percent", "gauge", "%", 1.0, "simulated")
+        for each in range(noise + job)
+    ]
+    ends = np.arange(1, windows + 1) * SECOND_NS
+
+    def shares(first: int, last: int) -> list[float]:
+        new = TimeRange(first * SECOND_NS, last * SECOND_NS)
+        found = Regimes.fit(
+            values[:last], ends[:last], channels, layout_for(WindowSettings(), 1), adopted=[new]
+        )
+        return [round(each.share, 2) for each in found.known]
+
+    assert shares(500, 600) == [0.83, 0.17]
+    assert shares(300, 400) == [1.0]
