@@ -197,6 +197,13 @@ def data_folder(flag: str | None = None, environment: Mapping[str, str] = os.env
     return DataFolder(Path(named).expanduser().absolute() if named else default_data_folder())
 
 
+_LISTS = {"disabled", "peer_hosts"}
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(word for part in text.split(",") if (word := part.strip()))
+
+
 @dataclass(frozen=True, slots=True)
 class _Filled:
     """tree: section -> key -> value.  where: (section, key) -> what said so last."""
@@ -223,8 +230,8 @@ def load_settings(
         for key, value in keys.items():
             filled.set(section, key, value, str(path))
     for (section, key), value in _from_environment(environment).items():
-        listed = tuple(value.split(",")) if key in {"disabled", "peer_hosts"} else value
-        filled.set(section, key, listed, f"{_PREFIX}{section}_{key}".upper())
+        given = _listed(value) if key in _LISTS else value
+        filled.set(section, key, given, f"{_PREFIX}{section}_{key}".upper())
     for (section, key), value in (flags or {}).items():
         if value is not None:
             filled.set(section, key, value, f"--{key.replace('_', '-')}")

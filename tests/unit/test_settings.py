@@ -222,3 +222,10 @@ def test_a_token_in_the_settings_file_is_refused_with_the_right_place_for_it(dat
 def test_a_child_process_gets_the_token_by_environment() -> None:
     settings = Settings(influx=InfluxSettings(token=Secret("geheim")))
     assert settings_environment(settings, {})["HOSTSIGHT_INFLUX_TOKEN"] == "geheim"
+
+
+def test_lists_in_the_environment_may_have_spaces_and_nothing_in_them(data: DataFolder) -> None:
+    spaced = load_settings(data, environment={"HOSTSIGHT_DETECT_PEER_HOSTS": "gpu*, db* ,"})
+    assert spaced.detect.peer_hosts == ("gpu*", "db*")
+    empty = load_settings(data, environment={"HOSTSIGHT_DETECT_PEER_HOSTS": ""})
+    assert empty.detect.peer_hosts == ()
