@@ -62,9 +62,11 @@ class Rates:
         if not len(self._counters) or not len(raw):
             return out
         counts = raw[:, self._counters]
-        grown = np.diff(counts, axis=0, prepend=self._last[None])
+        grown = np.empty_like(counts)
+        np.subtract(counts[0], self._last, out=grown[0])
+        np.subtract(counts[1:], counts[:-1], out=grown[1:])
         times = np.array([self._last_ns, *read_ns])
-        seconds = np.diff(times) / 1e9
+        seconds = (times[1:] - times[:-1]) / 1e9
         if np.count_nonzero(grown < 0) or seconds.min() <= 0:
             steps = zip(counts, read_ns, strict=True)
             out[:, self._counters] = [self._per_second(now, at_ns) for now, at_ns in steps]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hostsight.clock import SECOND_NS, Clock
 from ingest.walltime import WallTime
 
 
-@dataclass(frozen=True, slots=True)
-class Instant:
+class Instant(NamedTuple):
     """One sampling instant.
 
     `dt`: seconds since the one before, by the monotonic clock. `lateness`: seconds after its deadline. `skipped`:

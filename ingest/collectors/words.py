@@ -28,8 +28,9 @@ def numbers(texts: Words) -> Values:
         values = np.array(texts, dtype=np.float64)
     except ValueError:
         return np.array([number(text) for text in texts])
-    if np.isinf(values).any():
-        values[np.isinf(values)] = np.nan
+    infinite = np.isinf(values)
+    if np.count_nonzero(infinite):
+        values[infinite] = np.nan
     return values
 
 
