@@ -23,6 +23,8 @@ Levels = NDArray[np.float32]
 
 _WINDOWS = 16
 """How far hosts may be apart in what they have sent."""
+_MOST = 32
+"""Others that a host is compared with: more change a median little, and each would cost each host."""
 _LEARNT = 60
 """Windows after which it is known what is usual."""
 
@@ -106,7 +108,7 @@ class FleetWatch:
     def _judge(self, found: Comparison, row: int, end_ns: int) -> None:
         """One row of `found`."""
         hosts = self._fleet.levels(self._group or "", end_ns)
-        others = [one for host, one in hosts.items() if host != self._host]
+        others = [one for host, one in hosts.items() if host != self._host][:_MOST]
         rows = [hosts[self._host], *others]
         table = np.array([[one.get(key, np.nan) for one in rows] for key in self._keys])
         apart = table - median(table)[:, np.newaxis]

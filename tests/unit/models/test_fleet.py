@@ -121,3 +121,17 @@ def test_what_is_told_of_the_others() -> None:
     place = busy("gpu03")
     assert found.expected[0, place] == pytest.approx(91.5)
     assert found.others[0, place] == 4
+
+
+def test_of_many_hosts_some_dozens_are_looked_at_and_the_odd_one_is_found() -> None:
+    names = tuple(f"gpu{each:02}" for each in range(60))
+    fleet, rng = Fleet(("gpu*",)), np.random.default_rng(2)
+    watches = {host: FleetWatch(fleet, host, channels(host), PACE) for host in names}
+    for second in range(1, 80):
+        for host in names:
+            level = 40.0 if host == "gpu55" and second > 65 else 90.0
+            levels = (level + rng.normal(0, 0.5, (1, 4))).astype(np.float32)
+            found = watches[host].compare(np.array([second * SECOND]), levels)
+            if second == 79 and host in {"gpu50", "gpu55"}:
+                assert bool(found.odd[0, busy(host)]) == (host == "gpu55")
+                assert int(found.others[0, busy(host)]) == 32
