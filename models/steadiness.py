@@ -23,9 +23,10 @@ _MOVED = 0.25
 _STEADY = 0.8
 """The part of all distance that steady channels must account for."""
 _HARM = re.compile(
-    "error|fail|drop|lost|retransmit|overrun|throttl|out_of_memory|machine_check|correct|swap|stall|reclaim|remapped|violation"
+    "error|fail|drop|lost|retransmit|overrun|throttl|out_of_memory|machine_check|correct|swap|stalls|direct_reclaim|reclaim_|"
+    "overflow|timeout|abort|missed|missing|discarded|[rt]x_discards|link_downs|collision|remapped|violation"
 )
-"""More of this is never how a host should be."""
+"""More of this is never how a host should be. Stalled cycles and memory that could be reclaimed are part of any job's work."""
 _PRESENCE = re.compile("^device_present$")
 
 
@@ -51,7 +52,7 @@ def is_new_regime(baseline: Baseline, parts: Sequence[WindowBlock]) -> bool:
     known = np.isfinite(steps).all(axis=0)
     away = np.where(known, steps, 0.0).mean(axis=0)
     far = np.flatnonzero(np.abs(away) >= STEPS_PER_EFFECT)
-    if not len(far) or any(_harms(baseline.channels[place], float(away[place])) for place in far):
+    if not len(far) or any(harms(baseline.channels[place], float(away[place])) for place in far):
         return False
     distance = np.abs(away[far])
     steady = np.ptp(steps[:, far], axis=0) <= _MOVED * distance
@@ -67,7 +68,8 @@ def _level(means: NDArray[np.float32]) -> Floats:
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def _harms(channel: Channel, away: float) -> bool:
+def harms(channel: Channel, away: float) -> bool:
+    """Whether it harms that the channel's level is so many steps away from usual."""
     if _PRESENCE.search(channel.metric):
         return True
     return away > 0 and _HARM.search(channel.metric) is not None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from hostsight.channel import Channel
 from hostsight.clock import SECOND_NS
 from models.baseline import Baseline
 from models.frames import select_rows
 from models.protocol import WindowBlock
-from models.steadiness import is_new_regime, slices
+from models.steadiness import harms, is_new_regime, slices
 from tests.unit.models.simulator import Load, SimulatedHost
 
 START, SECONDS = 500, 600
@@ -101,3 +103,31 @@ def test_a_slice_without_windows_says_nothing(baseline: Baseline, simulated: Sim
     found = parts(during(simulated, JOB))
     found[2] = select_rows(found[2], slice(0, 0))
     assert not is_new_regime(baseline, found)
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        ("allocation_stalls_per_s", True),
+        ("compaction_stalls_per_s", True),
+        ("direct_reclaimed_pages_per_s", True),
+        ("reclaim_throttles_per_s", True),
+        ("zone_reclaim_failures_per_s", True),
+        ("softnet_dropped_packets_per_s", True),
+        ("memory_corrected_errors_per_s", True),
+        ("stalled_cycles_per_s", False),
+        ("memory_stalled_cycles_per_s", False),
+        ("slab_reclaimable_bytes", False),
+        ("background_reclaimed_pages_per_s", False),
+        ("missing_gpus", True),
+        ("rdma_rx_discards_per_s", True),
+        ("rdma_link_downs_per_s", True),
+        ("discards_per_s", False),
+        ("tlb_shootdowns_per_s", False),
+        ("busy_percent", False),
+    ],
+)
+def test_what_harms_is_told_by_its_name(metric: str, *, expected: bool) -> None:
+    channel = Channel("h", "memory", "host", metric, "gauge", "1/s", 0.1, "simulated")
+    assert harms(channel, 9.0) == expected
+    assert not harms(channel, -9.0)
