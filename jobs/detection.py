@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hostsight.clock import SECOND_NS, SystemClock
 from hostsight.errors import HostsightError
@@ -117,10 +118,13 @@ class Detection:
         return judge
 
     def judge(self, features: pa.Table, quiet: Sequence[TimeRange]) -> Judgement:
-        """`quiet`: spans in which no episode may open."""
+        """`quiet`: spans in which no episode may open. Without a model nothing is judged, and what was open is over after a while."""
         judge = self._judge
-        if judge is None or not features.num_rows:
+        if not features.num_rows:
             return Judgement(SCORES.empty_table(), ())
+        if judge is None:
+            newest_ns = pc.max(features.column("window_end").cast(pa.int64())).as_py()
+            return Judgement(SCORES.empty_table(), self.pass_time(newest_ns))
         baseline, block = judge.baseline, judge.history.widen(block_from_features(features))
         told = judge.watch.look(block, baseline.score(block))
         changes = self._tracker.update(

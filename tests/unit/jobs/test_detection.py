@@ -122,3 +122,17 @@ def test_a_steady_job_in_which_something_stopped_stays_an_episode(
     state.execute("INSERT INTO trackers VALUES (?, ?)", (SimulatedHost.host, tracked))
     one = detection(data, state, job, 2420)
     assert [change.action for change in one.new_regime(ends[1])] == closed
+
+
+def test_what_was_open_ends_where_no_model_can_judge_any_more(
+    data: DataFolder, state: sqlite3.Connection, block: WindowBlock
+) -> None:
+    last_ns = TRAINED * SECOND_NS
+    current = Current(opened_ns=last_ns, last_seen_ns=last_ns, attribution=(item("available_bytes", ""),))
+    tracked = msgspec.json.encode(TrackerState(seen_ns=last_ns, current=current)).decode()
+    state.execute("INSERT INTO trackers VALUES (?, ?)", (SimulatedHost.host, tracked))
+    state.execute("UPDATE models SET state = 'retired'")
+    one = detection(data, state, block, TRAINED)
+    assert one.judge(feature_table(part(block, TRAINED, TRAINED + 29)), ()).changes == []
+    (change,) = one.judge(feature_table(part(block, TRAINED + 29, TRAINED + 31)), ()).changes
+    assert (change.action, change.closed_ns) == ("closed", last_ns + 30 * SECOND_NS)
