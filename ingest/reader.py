@@ -88,8 +88,8 @@ class Reader:
         """Whether `capture` and `settle` may take the place of `step`."""
         return self._open and bool(self._read_from)
 
-    def capture(self) -> None:
-        """Take what the collector reads as it is now, for `settle` to parse."""
+    def capture(self) -> bool:
+        """Take what the collector reads as it is now, for `settle` to parse; False where that failed: all captures are lost."""
         started = perf_counter_ns()
         self.busy = True
         try:
@@ -98,20 +98,22 @@ class Reader:
             self._captured.append(self._clock.monotonic_ns())
         except Exception as error:  # noqa: BLE001 - see step
             self._fail(error)
+            return False
         finally:
             self.busy = False
         self._capture_ns = perf_counter_ns() - started
+        return True
 
-    def settle(self, captures: int) -> Values:
-        """Values of the last `captures` captures, float64[captures, slots] in the layout that they were made in.
+    def settle(self) -> Values:
+        """Values of all captures since the last call, float64[captures, slots] in the layout that they were made in.
 
-        Those that a failure or a change of the hardware has lost are NaN. Call it with numpy's warnings off, as `step`.
+        From the one on that a failure or a change of the hardware spoils they are NaN. Call it with numpy's warnings off,
+        as `step`.
         """
         taken, self._captured = self._captured, []
-        values = np.full((captures, len(self.slots)), np.nan)
-        parsed, error = self._parse(values[: len(taken)])
-        for one in self._read_from:
-            one.forget()
+        values = np.full((len(taken), len(self.slots)), np.nan)
+        parsed, error = self._parse(values)
+        error = self._forget() or error
         values[:parsed] = self._rates.rows(values[:parsed], taken[:parsed])
         values[parsed:] = np.nan
         if error is None and parsed < len(taken):
@@ -153,7 +155,6 @@ class Reader:
             self._fail(error)
             return False
         self._relist(listed)
-        self._read_from = captured_by(self.collector)
         self._open = True
         self.condition = OK
         return True
@@ -169,7 +170,9 @@ class Reader:
     def _list(self) -> tuple[Slot, ...]:
         self.busy = True
         try:
-            return _checked(self.collector.open(self._host))
+            listed = _checked(self.collector.open(self._host))
+            self._read_from = tuple(captured_by(self.collector))
+            return listed
         finally:
             self.busy = False
 
@@ -201,6 +204,15 @@ class Reader:
             self._wait = FIRST_RETRY_SECONDS
             self.read_ns = (perf_counter_ns() - started) // done
         return done, None
+
+    def _forget(self) -> Exception | None:
+        """Drop what was captured and that `read` left; what went wrong."""
+        try:
+            for one in self._read_from:
+                one.forget()
+        except Exception as error:  # noqa: BLE001 - see step
+            return error
+        return None
 
     def _changed(self) -> Exception | None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,6 +85,8 @@ class Sampler:
         self._rarer = [source for source in self._sources if source.tier is not Tier.FAST]
         self._quiet_until_ns = 0
         """Before then, monotonic, no rarer source is due or has a reading under way."""
+        self._begun_ns = 0
+        """When the newest tick did, monotonic."""
         self._instants: list[Instant] = []
         self._rows: list[NDArray[np.float32]] = []
         self._parse_ns = 0
@@ -183,9 +186,11 @@ class Sampler:
         return (self._tick_ns if self._pace is None else self._pace.tick_ns) / SECOND_NS
 
     @property
-    def held(self) -> bool:
-        """Whether a collector is at work in the tick itself."""
-        return any(isinstance(one.reader, Reader) and one.reader.busy for one in self._sources)
+    def held_seconds(self) -> float:
+        """For how long the tick has lasted, where a collector is at work in it now; else 0. Endless before the first."""
+        if not any(isinstance(one.reader, Reader) and one.reader.busy for one in self._sources):
+            return 0.0
+        return (self._clock.monotonic_ns() - self._begun_ns) / SECOND_NS if self._begun_ns else math.inf
 
     @property
     def threaded(self) -> tuple[str, ...]:
@@ -207,7 +212,7 @@ class Sampler:
 
     def _wait(self, schedule: Schedule) -> Instant:
         instant = schedule.wait()
-        self.stamp_ns = instant.wall_ns
+        self.stamp_ns, self._begun_ns = instant.wall_ns, instant.monotonic_ns
         self.meter.tick(instant)
         return instant
 

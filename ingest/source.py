@@ -65,8 +65,11 @@ class Source:
             return False
         if not reader.captures:
             return reader.resting
-        reader.capture()
-        self._rows.append(row)
+        if reader.capture():
+            self._rows.append(row)
+        else:
+            self._rows = []
+            self._watch(reader)
         return True
 
     def settle(self) -> tuple[Sequence[int], Values]:
@@ -74,7 +77,7 @@ class Source:
         rows, self._rows = self._rows, []
         if not rows or not isinstance(self.reader, Reader):
             return (), np.empty((0, len(self.slots)))
-        values = self.reader.settle(len(rows))
+        values = self.reader.settle()
         self._watch(self.reader)
         return rows, values
 

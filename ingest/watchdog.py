@@ -16,7 +16,8 @@ _AGAIN_SECONDS = 1.0
 class Watchdog:
     """An alarm that rings HELD_SECONDS after `start`, and every second from then on, until started anew: once a second will do.
 
-    It raises HeldUpError in the main thread if a collector is at work there. What the kernel does not let go of even for
+    It raises HeldUpError in the main thread if a collector is at work there, in a tick that lasts for long: of ticks that are
+    rare the alarm may ring in any. What the kernel does not let go of even for
     a signal stays stuck: such collectors must say `background = True`. Outside the main thread it does nothing.
     """
 
@@ -37,5 +38,5 @@ class Watchdog:
             signal.signal(signal.SIGALRM, self._before)
 
     def _ring(self, _signal: int, _frame: FrameType | None) -> None:
-        if self._sampler.held:
+        if self._sampler.held_seconds >= HELD_SECONDS - _AGAIN_SECONDS:
             raise HeldUpError(f"held up the tick for {HELD_SECONDS:.0f} s")

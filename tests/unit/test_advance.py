@@ -193,3 +193,77 @@ def test_what_takes_long_to_parse_is_parsed_before_the_second_is_over(
     one.advance()
     one.settle()
     assert [len(ticks(one.advance())) for _ in range(7)] == [0, 2, 0, 0, 0, 0, 5]
+
+
+class BreakableFile(KeptFile):
+    """Its captures raise `broken`, if that is set."""
+
+    broken: Exception | None = None
+
+    def capture(self) -> None:
+        if self.broken is not None:
+            raise self.broken
+        super().capture()
+
+
+def breakable(path: Path) -> tuple[FileCollector, BreakableFile]:
+    path.write_text("0 0")
+    collector = FileCollector(path)
+    collector.file = file = BreakableFile(path)
+    return collector, file
+
+
+def test_a_capture_that_fails_costs_its_second_and_no_other_collector(
+    clock: FakeClock, tmp_path: Path
+) -> None:
+    collector, file = breakable(tmp_path / "counts")
+    one = sampler(clock, collector, FakeCollector([slot("other")], [7]))
+    known = one.advance()
+    file.broken = MemoryError()
+    known += [*one.advance(), *one.advance(), *one.settle()]
+    assert series(known, "other") == [7, 7, 7]
+    assert np.isnan(series(known, "b")).all()
+    assert [beat.state for beat in one.collectors()] == ["failed", "ok"]
+
+
+def test_what_opens_anew_after_a_failed_capture_may_have_other_channels(
+    clock: FakeClock, tmp_path: Path
+) -> None:
+    collector, file = breakable(tmp_path / "counts")
+    one = sampler(clock, collector)
+    while not one.advance():
+        pass
+    file.broken = MemoryError()
+    known = one.advance()
+    file.broken = None
+    clock.advance(1.5)
+    (tmp_path / "counts").write_text("1 2 3")
+    collector.slots = [slot("a", "rate"), slot("b"), slot("c")]
+    known += one.advance()
+    assert [len(batch.channels) for batch in known] == [2, 3]
+    assert series(known, "b") == pytest.approx([np.nan, 2], nan_ok=True)
+    assert series(known, "c") == [3]
+
+
+@pytest.mark.parametrize("files", [None, 5, [object()]], ids=["nothing", "a number", "no files"])
+def test_a_collector_whose_files_are_none_fails_alone(
+    clock: FakeClock, tmp_path: Path, files: object
+) -> None:
+    path = tmp_path / "counts"
+    path.write_text("0 0")
+    wrong = FakeCollector([slot("x")], [1])
+    wrong.captured = lambda: files  # type: ignore[attr-defined]  # as a collector of a site may
+    one = sampler(clock, wrong, FileCollector(path))
+    assert series(write_and_advance(one, path, ["0 1", "0 2"]), "b") == [1, 2]
+    assert [beat.state for beat in one.collectors()] == ["failed", "ok"]
+
+
+def test_files_that_cannot_be_forgotten_fail_alone(clock: FakeClock, tmp_path: Path) -> None:
+    collector, file = breakable(tmp_path / "counts")
+    one = sampler(clock, collector)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BreakableFile, "forget", lambda _self: 1 / 0)
+        found = write_and_advance(one, tmp_path / "counts", ["0 1"])
+    assert file.broken is None
+    assert series(found, "b") == [1]
+    assert one.collectors()[0].error.startswith("ZeroDivisionError")
