@@ -29,6 +29,7 @@ from ingest.influx.answer import ERROR_COLUMNS
 _BITS = 1 << 16
 _REFUSED = {400, 413, 422}
 _NO_ORGANISATION = re.compile(r"organization name .* not found")
+_NO_BUCKET = re.compile(r"bucket|database")
 _DIALECT = influxdb_client.Dialect(header=True, annotations=[], delimiter=",", comment_prefix="#")
 
 
@@ -278,6 +279,8 @@ def _unavailable(status: int, words: str, settings: InfluxSettings) -> str:
         return unauthorised(settings, words)
     if status == 403:
         return f"{where} denies this token what is needed ({words}); give it read and write rights on bucket '{settings.bucket}'"
+    if status == 404 and not _NO_BUCKET.search(words):
+        return f"what answers at {settings.url} has no such API of InfluxDB 2.x ({words}); `hostsight store check` says what it is"
     if status == 404:
         return f"{where} has no bucket '{settings.bucket}' of organisation '{settings.org}' for this token ({words}); run `hostsight store setup`"
     return f"{where} answers {status} ({words}); it is asked again"

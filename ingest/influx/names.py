@@ -24,6 +24,7 @@ PROGRESS = "hostsight_progress"
 """Tag `host`; field `until`: seconds since the epoch up to which everything is in. One point in ten minutes, written over."""
 
 _EMPTY = "%"
+_NEVER = "2200-01-01T00:00:00Z"
 _UNSAFE = re.compile(r"[%\\\x00-\x1f\x7f-\x9f\u2028\u2029\udc80-\udcff]|^_|^t(?=ime$)")
 _SPECIAL = re.compile(r"([,= ])")
 
@@ -60,6 +61,11 @@ def flux_string(text: str) -> str:
 def flux_time(ns: int) -> str:
     """A time literal to the nanosecond."""
     return f"{(iso(ns) or '')[:19]}.{ns % SECOND_NS:09d}Z"
+
+
+def flux_since(bucket: str, since_ns: int) -> str:
+    """All of a bucket from `since_ns` on, what is ahead of the server's clock included: hosts' clocks may be."""
+    return f"from(bucket: {flux_string(bucket)}) |> range(start: {flux_time(since_ns)}, stop: {_NEVER})"
 
 
 def parse_stamp_ns(text: str) -> int:

@@ -19,7 +19,7 @@ from hostsight.timerange import TimeRange
 from ingest.influx.answer import blocks
 from ingest.influx.client import InfluxClient
 from ingest.influx.hosts import read_progress
-from ingest.influx.names import flux_string, flux_time, parse_stamp_ns
+from ingest.influx.names import flux_since, flux_string, flux_time, parse_stamp_ns
 from ingest.influx.telegraf_map import Points, Reading, mapping
 
 READINGS = pa.schema(
@@ -39,8 +39,14 @@ MARKERS = {
     "cpu": "usage_idle",
     "kernel": "context_switches",
     "nvidia_smi": "utilization_gpu",
+    "disk": "used_percent",
+    "diskio": "io_time",
+    "net": "bytes_recv",
+    "netstat": "tcp_established",
+    "processes": "total",
+    "infiniband": "port_rcv_data",
 }
-"""By the newest of these a host's newest point is known."""
+"""By the newest of these a host's newest point is known; some hosts have few of them."""
 
 _STAMP = pa.timestamp("ns", "UTC")
 _TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -85,8 +91,8 @@ def _edges(client: InfluxClient, since_ns: int, edge: Literal["first", "last"]) 
         for name, field in MARKERS.items()
     )
     rows = client.rows(
-        f"from(bucket: {flux_string(client.settings.bucket)}) |> range(start: {flux_time(since_ns)})"
-        f' |> filter(fn: (r) => {wanted}) |> {edge}() |> keep(columns: ["host", "_time"])'
+        flux_since(client.settings.bucket, since_ns)
+        + f' |> filter(fn: (r) => {wanted}) |> {edge}() |> keep(columns: ["host", "_time"])'
     )
     found: dict[str, int] = {}
     for row in rows:

@@ -169,6 +169,14 @@ def test_version_3_is_recognised_and_told_in_one_sentence(
             make(settings)
 
 
+def test_a_server_without_flux_is_not_told_to_lack_a_bucket() -> None:
+    with pretender(404, {}, b"") as url, InfluxClient(InfluxSettings(url=url)) as client:
+        with pytest.raises(StoreUnavailableError, match="`hostsight store check` says what it is"):
+            client.rows("buckets()")
+        with pytest.raises(StoreUnavailableError, match="`hostsight store check` says what it is"):
+            client.write(b"a b=1")
+
+
 def test_a_server_older_than_1_8_is_refused() -> None:
     with pretender(204, {"X-Influxdb-Version": "1.6.7", "X-Influxdb-Build": "OSS"}, b"") as url:
         assert (

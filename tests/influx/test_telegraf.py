@@ -140,6 +140,19 @@ def test_a_bucket_of_telegraf_is_recognised(fed: InfluxSettings) -> None:
     assert found.window.length == Duration(30)
 
 
+@pytest.mark.parametrize("measurement", ["disk", "diskio", "net", "netstat", "processes", "infiniband"])
+def test_a_host_with_one_measurement_is_found(v2: Server, influx: InfluxSettings, measurement: str) -> None:
+    points = [one for one in lines(HOST, START_S, 180) if one.startswith(f"{measurement},")]
+    feed(v2, influx.bucket, iter(points))
+    assert store(influx).span(HOST) == span(0, 1780)
+    assert recognised(Settings(influx=influx, store=StoreSettings(kind="influx"))).store.kind == "telegraf"
+
+
+def test_a_host_whose_clock_is_ahead_of_the_servers_is_found(v2: Server, influx: InfluxSettings) -> None:
+    feed(v2, influx.bucket, lines(HOST, NOW_S + 3600, 30))
+    assert store(influx, now_s=NOW_S + 7200).span(HOST) == span(5400, 5700)
+
+
 def test_an_empty_bucket_is_not_telegrafs(influx: InfluxSettings) -> None:
     given = Settings(influx=influx, store=StoreSettings(kind="influx"))
     assert recognised(given) == given
