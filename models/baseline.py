@@ -18,15 +18,17 @@ from hostsight.settings import DetectSettings
 from hostsight.timerange import TimeRange
 from models.attribution import Attribution, contributions, direction, most
 from models.calibration import Tail, folds
+from models.detector import Detector
+from models.ensemble import Ensemble, part
 from models.frames import align, relayout, select_rows
 from models.fusion import Fusion, mean_logarithm
 from models.layout import Layout
-from models.protocol import Detector, Floats, WindowBlock
+from models.protocol import Floats, WindowBlock
 from models.pruning import representatives
 from models.recent import Ranking
 from models.regimes import Regimes
-from models.registry import Entry, entries, entry
-from models.scaling import MEAN, STEPS_PER_EFFECT, Scaler, columns, compressed
+from models.registry import Entry, entries
+from models.scaling import MEAN, STEPS_PER_EFFECT, Scaler, compressed
 from models.scored import Scored
 from models.signals import Signals
 from models.structure import Gaps
@@ -37,7 +39,8 @@ _STRETCHES = 4
 _COVERAGE = 0.5
 """A window that lacks more of the modelled channels than this says nothing: the agent has just started, or is stopping."""
 _SCORED_AT_ONCE = 1024
-_CELLS = 8_000_000
+_MADE_AT_ONCE = 64
+_CELLS = 20_000_000
 """Windows times columns that are fitted at most: a wide host is thinned more, so that a refit stays within two minutes and 2 GB."""
 
 
@@ -55,8 +58,7 @@ class Baseline:
     """Aligns any block by channel id: channels it does not know are ignored, those a block lacks count as expected.
 
     channels: modelled ones, ascending by id.  standing: for each the index of the channel that stands for it (itself: kept).
-    steady: [channels], the share of training windows that had a value.  entries, detectors: which detectors, and what
-    each learnt.
+    steady: [channels], the share of training windows that had a value.
     """
 
     channels: tuple[Channel, ...]
@@ -64,8 +66,7 @@ class Baseline:
     regimes: Regimes
     standing: NDArray[np.intp]
     steady: Floats
-    entries: tuple[Entry, ...]
-    detectors: tuple[Detector, ...]
+    ensemble: Ensemble
     calibration: Calibration
     signals: Signals
     percentile: float
@@ -78,6 +79,16 @@ class Baseline:
     @property
     def kept(self) -> NDArray[np.intp]:
         return np.unique(self.standing)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Which detectors, in the order of the scores."""
+        return self.ensemble.entries
+
+    @property
+    def detectors(self) -> tuple[Detector, ...]:
+        """What each learnt."""
+        return self.ensemble.detectors
 
     @property
     def scaler(self) -> Scaler:
@@ -130,7 +141,8 @@ class Baseline:
 
     def _score(self, values: NDArray[np.float32]) -> tuple[Floats, NDArray[np.bool_]]:
         steps = self.regimes.steps(values)
-        scores = _scores(self.entries, self.detectors, steps[:, self.kept], self.layout)
+        cells = compressed(steps[:, self.kept]).astype(np.float32)
+        scores = self.ensemble.score(cells, self.layout)
         return scores, self._material(steps) & self._covered(values)
 
     def _material(self, steps: Floats) -> NDArray[np.bool_]:
@@ -211,8 +223,8 @@ class Baseline:
         found |= {f"regimes/{name}": array for name, array in self.regimes.arrays().items()}
         found |= {f"fusion/{name}": array for name, array in self.calibration.fusion.arrays().items()}
         found |= {f"signals/{name}": array for name, array in self.signals.arrays().items()}
-        for known, each, tail in zip(self.entries, self.detectors, self.calibration.tails, strict=True):
-            found |= {f"{known.name}/{name}": array for name, array in each.arrays().items()}
+        found |= self.ensemble.arrays()
+        for known, tail in zip(self.entries, self.calibration.tails, strict=True):
             found |= {f"{known.name}.tail/{name}": array for name, array in tail.arrays().items()}
         return found
 
@@ -225,29 +237,22 @@ class Baseline:
     ) -> Baseline:
         """Raises KeyError where an array or a detector is not known."""
         percentile, windows = (float(value) for value in arrays["baseline/facts"].astype(np.float64))
-        known = tuple(entry(name) for name in detectors)
         return cls(
             channels=tuple(channels),
-            layout=Layout.from_arrays(_part(arrays, "layout")),
-            regimes=Regimes.from_arrays(_part(arrays, "regimes")),
+            layout=Layout.from_arrays(part(arrays, "layout")),
+            regimes=Regimes.from_arrays(part(arrays, "regimes")),
             standing=arrays["baseline/standing"].astype(np.intp),
             steady=arrays["baseline/steady"].astype(np.float64),
-            entries=known,
-            detectors=tuple(each.kind.from_arrays(_part(arrays, each.name)) for each in known),
+            ensemble=Ensemble.from_arrays(arrays, detectors),
             calibration=Calibration(
-                tuple(Tail.from_arrays(_part(arrays, f"{each.name}.tail")) for each in known),
-                Fusion.from_arrays(_part(arrays, "fusion")),
+                tuple(Tail.from_arrays(part(arrays, f"{name}.tail")) for name in detectors),
+                Fusion.from_arrays(part(arrays, "fusion")),
                 Ranking(*arrays["baseline/ranking"].tolist()),
             ),
-            signals=Signals.from_arrays(_part(arrays, "signals")),
+            signals=Signals.from_arrays(part(arrays, "signals")),
             percentile=percentile,
             windows=int(windows),
         )
-
-
-def _part(arrays: Mapping[str, NDArray[np.generic]], name: str) -> dict[str, NDArray[np.generic]]:
-    start = f"{name}/"
-    return {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
 
 
 def most_windows(channels: int, layout: Layout, settings: DetectSettings) -> int:
@@ -279,19 +284,20 @@ def fit_baseline(  # noqa: PLR0913  # facts by name
     values = align(block, np.array([channel.id for channel in chosen], np.int64))
     regimes = Regimes.fit(values, block.ends, chosen, block.layout, seed=seed, adopted=adopted)
     values = regimes.settle(values, block.ends, block.layout)
-    steps = regimes.steps(values)
+    cells = _cells(regimes, values)
     _, settled = regimes.tell(values)
-    standing = representatives(compressed(steps[:, :, MEAN]), settings.correlation)
-    fitting = _Fitting(block.layout, standing, seed)
+    standing = representatives(cells[:, :, MEAN].astype(np.float64), settings.correlation)
+    if (kept := np.unique(standing)).size < len(standing):
+        cells = cells[:, kept]
+    fitting = _Fitting(block.layout, seed)
     return Baseline(
         channels=chosen,
         layout=block.layout,
         regimes=regimes,
-        standing=fitting.standing,
+        standing=standing,
         steady=np.asarray(np.isfinite(values[:, :, MEAN]).mean(axis=0)),
-        entries=fitting.entries,
-        detectors=fitting.fit(steps),
-        calibration=fitting.calibrate(steps[settled], block.ends[settled], settings),
+        ensemble=fitting.fit(cells),
+        calibration=fitting.calibrate(cells, np.flatnonzero(settled), block.ends, settings),
         signals=Signals.fit(values[:, :, MEAN], chosen, gaps),
         percentile=settings.percentile,
         windows=len(block.ends),
@@ -303,49 +309,47 @@ class _Fitting:
     """What all fits of one baseline share."""
 
     layout: Layout
-    standing: NDArray[np.intp]
     seed: int
 
-    @property
-    def kept(self) -> NDArray[np.intp]:
-        return np.unique(self.standing)
+    def fit(self, cells: NDArray[np.float32]) -> Ensemble:
+        """cells: [windows, kept channels, features]."""
+        return Ensemble.fit(cells, self.layout, self.seed)
 
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        return entries(self.layout)
-
-    def fit(self, steps: Floats) -> tuple[Detector, ...]:
-        """steps: of all channels, as the scaler gives them."""
-        kept = compressed(steps[:, self.kept])
-        return tuple(
-            each.kind.fit(columns(kept, each.features(self.layout)), self.seed) for each in self.entries
-        )
-
-    def calibrate(self, steps: Floats, ends: NDArray[np.int64], settings: DetectSettings) -> Calibration:
+    def calibrate(
+        self,
+        cells: NDArray[np.float32],
+        settled: NDArray[np.intp],
+        ends: NDArray[np.int64],
+        settings: DetectSettings,
+    ) -> Calibration:
         """On windows the detectors have not seen: a detector's scores of its own training are too low.
 
-        The scale of a step stays that of all windows, as it will be for the windows to come.
+        The scale of a step stays that of all windows, as it will be for the windows to come.  settled: rows to calibrate on.
         """
-        scores = np.empty((len(steps), len(self.entries)))
+        ends = ends[settled]
         overlap = _overlap(ends, self.layout)
-        for fitted, held in folds(len(steps), _FOLDS, _STRETCHES, overlap):
-            detectors = self.fit(steps[fitted])
-            scores[held] = _scores(self.entries, detectors, steps[held][:, self.kept], self.layout)
-        independent = len(steps) / overlap
+        parts = [
+            (held, self.fit(cells[settled[fitted]]).score(cells[settled[held]], self.layout))
+            for fitted, held in folds(len(settled), _FOLDS, _STRETCHES, overlap)
+        ]
+        rows, scores = (np.concatenate(part) for part in zip(*parts, strict=True))
+        scores = np.ascontiguousarray(scores[np.argsort(rows)])
+        independent = len(settled) / overlap
+        known = entries(self.layout)
         return Calibration(
             tails=tuple(Tail.fit(column, independent) for column in scores.T),
-            fusion=Fusion.fit(scores, self.entries, independent, ends, settings),
-            ranking=Ranking.fit(mean_logarithm(scores, self.entries, "ranks")),
+            fusion=Fusion.fit(scores, known, independent, ends, settings),
+            ranking=Ranking.fit(mean_logarithm(scores, known, "ranks")),
         )
 
 
-def _scores(known: Sequence[Entry], detectors: Sequence[Detector], steps: Floats, layout: Layout) -> Floats:
-    """[windows, detectors], of steps of the kept channels."""
-    steps = compressed(steps)
-    parts = [
-        each.score(columns(steps, by.features(layout))) for by, each in zip(known, detectors, strict=True)
-    ]
-    return np.column_stack(parts)
+def _cells(regimes: Regimes, values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """[windows, channels, features]: what detectors see of all channels, put together a few windows at a time."""
+    out = np.empty(values.shape, np.float32)
+    for start in range(0, len(values), _MADE_AT_ONCE):
+        rows = slice(start, start + _MADE_AT_ONCE)
+        out[rows] = compressed(regimes.steps(values[rows]))
+    return out
 
 
 def _modelled(block: WindowBlock, channels: Mapping[int, Channel]) -> tuple[Channel, ...]:

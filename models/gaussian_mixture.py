@@ -13,8 +13,8 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from models.mahalanobis import principal_components
 from models.protocol import Floats
+from models.space import Training, View
 
 _EXPLAINED = 0.9
 _MOST_DIMENSIONS = 10
@@ -30,62 +30,54 @@ _SHRINKAGE = 1e-2
 class GaussianMixture:
     """Score: minus the log likelihood of the window's place among the components.
 
-    centre: [columns].  components: [dimensions, columns].  means: [mixed, dimensions].
+    means: [mixed, dimensions], along the first components.
     whitening: [mixed, dimensions, dimensions], of which a place less the mean is multiplied to unit variance.
     constants: [mixed], log weight and log determinant.
     """
 
     name: ClassVar[str] = "gaussian_mixture"
-    centre: Floats
-    components: Floats
     means: Floats
     whitening: Floats
     constants: Floats
 
     @classmethod
-    def fit(cls, x: Floats, seed: int) -> Self:
+    def fit(cls, training: Training) -> Self:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.mixture import GaussianMixture as Mixture
 
-        centre = x.mean(axis=0)
-        found = principal_components(x, _EXPLAINED, seed)[:_MOST_DIMENSIONS]
-        components = found if len(found) else np.eye(1, x.shape[1])
-        rows = np.linspace(0, len(x) - 1, min(len(x), _MOST_WINDOWS)).astype(np.intp)
-        places = (x[rows] - centre) @ components.T
-        mixed = max(1, min(_MIXED, len(x) // _WINDOWS_EACH))
+        windows = len(training.x)
+        dimensions = min(_MOST_DIMENSIONS, training.principal.leading(_EXPLAINED))
+        rows = np.linspace(0, windows - 1, min(windows, _MOST_WINDOWS)).astype(np.intp)
+        places = _along(training.places[rows], dimensions)
+        mixed = max(1, min(_MIXED, windows // _WINDOWS_EACH))
         mixture = Mixture(
-            mixed, reg_covar=_SHRINKAGE, random_state=seed, init_params="k-means++", max_iter=200
+            mixed, reg_covar=_SHRINKAGE, random_state=training.seed, init_params="k-means++", max_iter=200
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the best found so far will do
             mixture.fit(places)
         whitening = np.ascontiguousarray(np.swapaxes(mixture.precisions_cholesky_, 1, 2))
         spread = np.log(np.diagonal(whitening, axis1=1, axis2=2)).sum(axis=1)
-        dimensions = places.shape[1]
-        constants = np.log(mixture.weights_) + spread - 0.5 * dimensions * np.log(2 * np.pi)
-        return cls(centre, components, mixture.means_, whitening, constants)
+        constants = np.log(mixture.weights_) + spread - 0.5 * places.shape[1] * np.log(2 * np.pi)
+        return cls(mixture.means_, whitening, constants)
 
-    def score(self, x: Floats) -> Floats:
-        out = np.empty(len(x))
-        for row, window in enumerate(x):
-            out[row] = -np.logaddexp.reduce(self._log_densities(self._place(window)))
+    def score(self, view: View) -> Floats:
+        out = np.empty(len(view.x))
+        for row, place in enumerate(_along(view.places, self.means.shape[1])):
+            out[row] = -np.logaddexp.reduce(self._log_densities(place))
         return out
 
-    def contributions(self, x: Floats) -> Floats:
+    def contributions(self, view: View) -> Floats:
         """The squared distance to the likeliest component's mean, by the columns that make it up."""
-        out = np.empty(x.shape)
-        for row, window in enumerate(x):
-            place = self._place(window)
+        out = np.empty(view.x.shape)
+        components = view.space.components[: self.means.shape[1]]
+        for row, place in enumerate(_along(view.places, self.means.shape[1])):
             likeliest = int(self._log_densities(place).argmax())
             away = place - self.means[likeliest]
             white = np.einsum("kj,j->k", self.whitening[likeliest], away)
-            gradient = np.einsum("kj,k->j", self.whitening[likeliest], white)
-            out[row] = np.square(np.einsum("kc,k->c", self.components, gradient))
+            gradient = np.einsum("kj,k->j", self.whitening[likeliest], white)[: len(components)]
+            out[row] = np.square(np.einsum("kc,k->c", components, gradient))
         return out
-
-    def _place(self, window: Floats) -> Floats:
-        """One window at a time and without BLAS, whose rounding depends on the batch and on its threads."""
-        return np.asarray(np.einsum("kc,c->k", self.components, window - self.centre))
 
     def _log_densities(self, place: Floats) -> Floats:
         white = np.einsum("mkj,mj->mk", self.whitening, place - self.means)
@@ -93,8 +85,6 @@ class GaussianMixture:
 
     def arrays(self) -> Mapping[str, NDArray[np.generic]]:
         return {
-            "centre": self.centre,
-            "components": self.components,
             "means": self.means,
             "whitening": self.whitening,
             "constants": self.constants,
@@ -102,5 +92,11 @@ class GaussianMixture:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
-        names = ("centre", "components", "means", "whitening", "constants")
+        names = ("means", "whitening", "constants")
         return cls(*(np.ascontiguousarray(arrays[name], np.float64) for name in names))
+
+
+def _along(places: Floats, dimensions: int) -> Floats:
+    """[windows, dimensions] of the first components; 0 on the one dimension of training that did not vary."""
+    found = places[:, :dimensions]
+    return found if found.shape[1] else np.zeros((len(places), 1))

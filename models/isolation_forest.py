@@ -13,7 +13,8 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from models.protocol import Floats
+from models.protocol import Cells, Floats
+from models.space import Training, View
 
 _TREES = 100
 _SAMPLES = 256
@@ -39,11 +40,12 @@ class IsolationForest:
     usual: float
 
     @classmethod
-    def fit(cls, x: Floats, seed: int) -> Self:
+    def fit(cls, training: Training) -> Self:
         from sklearn.ensemble import IsolationForest as Grower
 
-        grower = Grower(n_estimators=_TREES, max_samples=min(_SAMPLES, len(x)), random_state=seed, n_jobs=1)
-        grower.fit(x.astype(np.float32))
+        samples = min(_SAMPLES, len(training.x))
+        grower = Grower(n_estimators=_TREES, max_samples=samples, random_state=training.seed, n_jobs=1)
+        grower.fit(training.x.astype(np.float32, copy=False))
         trees = [estimator.tree_ for estimator in grower.estimators_]
         sizes = np.array([tree.node_count for tree in trees])
         roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
@@ -54,8 +56,8 @@ class IsolationForest:
         usual = float(average_path_length(np.array([grower.max_samples_]))[0])
         return cls(feature, threshold, left, right, depth, roots, usual)
 
-    def score(self, x: Floats) -> Floats:
-        return np.concatenate([np.empty(0), *(self._score(chunk) for chunk in _chunks(x))])
+    def score(self, view: View) -> Floats:
+        return np.concatenate([np.empty(0), *(self._score(chunk) for chunk in _chunks(view.x))])
 
     def _score(self, x: NDArray[np.float32]) -> Floats:
         *_, leaves = self._walk(x)
@@ -64,9 +66,10 @@ class IsolationForest:
     def _from_depth(self, depth: Floats) -> Floats:
         return np.asarray(np.exp2(-depth / self.usual)) if self.usual > 0 else np.full(len(depth), 0.5)
 
-    def contributions(self, x: Floats) -> Floats:
+    def contributions(self, view: View) -> Floats:
         """Every split on a window's way adds 1 / (depth of its leaf) to the split's column."""
-        return np.concatenate([np.empty((0, x.shape[1])), *(self._contributions(c) for c in _chunks(x))])
+        none = np.empty((0, view.x.shape[1]))
+        return np.concatenate([none, *(self._contributions(chunk) for chunk in _chunks(view.x))])
 
     def _contributions(self, x: NDArray[np.float32]) -> Floats:
         out = np.zeros(x.shape)
@@ -112,10 +115,10 @@ class IsolationForest:
         )
 
 
-def _chunks(x: Floats) -> Iterator[NDArray[np.float32]]:
+def _chunks(x: Cells) -> Iterator[NDArray[np.float32]]:
     """As float32, which is what the trees were grown on."""
     for start in range(0, len(x), _CHUNK):
-        yield x[start : start + _CHUNK].astype(np.float32)
+        yield x[start : start + _CHUNK].astype(np.float32, copy=False)
 
 
 class _Tree:

@@ -12,7 +12,7 @@ from hostsight import __version__
 from hostsight.channel import Channel
 from models.baseline import Baseline
 
-FORMAT = 2
+FORMAT = 3
 ARRAYS = "arrays.npz"
 MANIFEST = "manifest.json"
 REPORT = "report.json"

@@ -14,44 +14,40 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from models.nearest import Places, kept_windows
 from models.protocol import Floats
+from models.space import Training, View, remembered
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """windows: float32 [kept, columns], evenly spaced training windows.  places: where they are."""
+    """windows: float32 [kept, columns], the training windows that the space remembers."""
 
     name: ClassVar[str] = "neighbours"
     windows: NDArray[np.float32]
-    places: Places
 
     @classmethod
-    def fit(cls, x: Floats, seed: int) -> Self:
-        return cls(x[kept_windows(x)].astype(np.float32), Places.fit(x, seed))
+    def fit(cls, training: Training) -> Self:
+        return cls(training.x[remembered(*training.x.shape)].astype(np.float32, copy=False))
 
-    def score(self, x: Floats) -> Floats:
-        out = np.empty(len(x))
-        for row, window in enumerate(x):
-            out[row] = np.square(self._unexplained(window)).mean()
+    def score(self, view: View) -> Floats:
+        out = np.empty(len(view.x))
+        for row in range(len(out)):
+            out[row] = np.square(self._unexplained(view, row)).mean()
         return out
 
-    def contributions(self, x: Floats) -> Floats:
-        out = np.empty(x.shape)
-        for row, window in enumerate(x):
-            out[row] = np.square(self._unexplained(window)) / x.shape[1]
+    def contributions(self, view: View) -> Floats:
+        out = np.empty(view.x.shape)
+        for row in range(len(out)):
+            out[row] = np.square(self._unexplained(view, row)) / view.x.shape[1]
         return out
 
-    def _unexplained(self, window: Floats) -> Floats:
-        found, _ = self.places.nearest(window)
-        return np.asarray(window - self.windows[found].mean(axis=0, dtype=np.float64))
+    def _unexplained(self, view: View, row: int) -> Floats:
+        found, _ = view.nearest[row]
+        return np.asarray(view.x[row] - self.windows[found].mean(axis=0, dtype=np.float64))
 
     def arrays(self) -> Mapping[str, NDArray[np.generic]]:
-        return {"windows": self.windows, "components": self.places.components, "places": self.places.windows}
+        return {"windows": self.windows}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
-        components, places = (
-            np.ascontiguousarray(arrays[name], np.float64) for name in ("components", "places")
-        )
-        return cls(np.ascontiguousarray(arrays["windows"], np.float32), Places(components, places))
+        return cls(np.ascontiguousarray(arrays["windows"], np.float32))

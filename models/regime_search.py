@@ -18,7 +18,7 @@ from hostsight.channel import Channel
 from hostsight.timerange import TimeRange
 from models.effects import smallest_effects
 from models.layout import Layout
-from models.mahalanobis import principal_components
+from models.principal import Principal
 from models.protocol import Floats
 from models.scaling import MEAN, Scaler, compressed
 
@@ -134,7 +134,8 @@ class _Search:
         part = self.steps[rows]
         centred = part - part.mean(axis=0)
         best, chosen = _GAP, None
-        for axis in principal_components(part, _EXPLAINED, self.seed)[:_AXES]:
+        found = Principal.fit(part, self.seed)
+        for axis in found.components[: min(_AXES, found.leading(_EXPLAINED))]:
             place = centred @ axis
             width, middle = _gap(np.sort(place), fewest)
             above = place > middle

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from models.detector import Detector
 from models.gaussian_mixture import GaussianMixture
 from models.isolation_forest import IsolationForest
 from models.layout import Layout
 from models.mahalanobis import Mahalanobis
 from models.nearest import Nearest
 from models.neighbours import Neighbours
-from models.protocol import Detector
 from models.zscore import ZScore
 
 DETECTORS: tuple[type[Detector], ...] = (
@@ -31,25 +30,33 @@ Role = Literal["opens", "guards", "ranks"]
 """opens: episodes.  guards: opens them too, where the others are blind.  ranks: the rows of a recording."""
 
 
+FeatureSet = Literal["usual", "short"]
+"""By `models.layout`: every scale, or the shortest that has a spread."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A detector on certain features. roles: what its score is used for (`models.fusion`); all count for confidence."""
 
     name: str
     kind: type[Detector]
-    features: Callable[[Layout], NDArray[np.intp]]
+    sees: FeatureSet = "usual"
     roles: frozenset[Role] = frozenset()
+
+    def features(self, layout: Layout) -> NDArray[np.intp]:
+        """The columns of a channel that it sees."""
+        return layout.usual() if self.sees == "usual" else layout.short()
 
 
 ENTRIES = (
-    Entry("zscore", ZScore, Layout.usual),
-    Entry("mahalanobis", Mahalanobis, Layout.usual),
-    Entry("isolation_forest", IsolationForest, Layout.usual),
-    Entry("gaussian_mixture", GaussianMixture, Layout.usual),
-    Entry("nearest", Nearest, Layout.usual, frozenset({"opens", "ranks"})),
-    Entry("nearest_short", Nearest, Layout.short, frozenset({"opens"})),
-    Entry("neighbours", Neighbours, Layout.usual, frozenset({"guards", "ranks"})),
-    Entry("neighbours_short", Neighbours, Layout.short, frozenset({"guards", "ranks"})),
+    Entry("zscore", ZScore),
+    Entry("mahalanobis", Mahalanobis),
+    Entry("isolation_forest", IsolationForest),
+    Entry("gaussian_mixture", GaussianMixture),
+    Entry("nearest", Nearest, "usual", frozenset({"opens", "ranks"})),
+    Entry("nearest_short", Nearest, "short", frozenset({"opens"})),
+    Entry("neighbours", Neighbours, "usual", frozenset({"guards", "ranks"})),
+    Entry("neighbours_short", Neighbours, "short", frozenset({"guards", "ranks"})),
 )
 
 

@@ -21,6 +21,8 @@ STEPS_PER_EFFECT = 3.0
 """The smallest deviation that matters is at least so many steps."""
 MEAN = FEATURE_NAMES.index("mean")
 _LEVELS = ("mean", "min", "max")
+_AT_ONCE = 32
+"""Channels looked at in double precision at once."""
 _OF_RANGE = 1e-3
 """Of an amount in no known unit, the smallest step: so much of the range it had in training, or of its level."""
 
@@ -40,7 +42,7 @@ class Scaler:
     def fit(cls, values: NDArray[np.float32], channels: Sequence[Channel], layout: Layout) -> Self:
         """values: [windows, channels, features] of the layout; NaN is absent; a channel without any value has centre 0."""
         centre = _mean(values)
-        spread = np.sqrt(_mean(np.square(values.astype(np.float64) - centre)))
+        spread = _spread(values, centre)
         floor = np.repeat(_smallest(values, centre, channels)[:, np.newaxis], layout.width, axis=1)
         slopes = layout.columns("slope")
         floor[:, slopes] /= layout.seconds()[slopes]
@@ -69,6 +71,15 @@ def _mean(values: NDArray[np.floating]) -> Floats:
     present = np.isfinite(values)
     total = np.where(present, values, 0.0).sum(axis=0, dtype=np.float64)
     return np.asarray(total / np.maximum(present.sum(axis=0), 1))
+
+
+def _spread(values: NDArray[np.float32], centre: Floats) -> Floats:
+    """[channels, features]: the standard deviation about `centre`, a few channels at a time."""
+    out = np.empty(centre.shape)
+    for start in range(0, len(centre), _AT_ONCE):
+        some = slice(start, start + _AT_ONCE)
+        out[some] = np.sqrt(_mean(np.square(values[:, some].astype(np.float64) - centre[some])))
+    return out
 
 
 def _smallest(values: NDArray[np.float32], centre: Floats, channels: Sequence[Channel]) -> Floats:
@@ -106,10 +117,15 @@ def _drift(values: NDArray[np.float32]) -> Floats:
 
 def compressed(steps: Floats) -> Floats:
     """Steps up to KNEE as they are, beyond it KNEE * (1 + ln(steps / KNEE))."""
-    size = np.maximum(np.abs(steps), KNEE)
-    return np.where(np.abs(steps) > KNEE, np.sign(steps) * KNEE * (1 + np.log(size / KNEE)), steps)
+    out = steps.copy()
+    far = np.abs(steps) > KNEE
+    out[far] = np.sign(steps[far]) * KNEE * (1 + np.log(np.abs(steps[far]) / KNEE))
+    return out
 
 
-def columns(steps: Floats, features: NDArray[np.intp]) -> Floats:
+def columns(steps: NDArray[np.float32], features: NDArray[np.intp]) -> NDArray[np.float32]:
     """What a detector sees: those features of each channel side by side: [windows, channels * features]."""
-    return np.ascontiguousarray(steps[:, :, features].reshape(len(steps), steps.shape[1] * len(features)))
+    first, last = int(features[0]), int(features[-1])
+    run = last - first + 1 == len(features)
+    part = steps[:, :, first : last + 1] if run else steps[:, :, features]
+    return np.ascontiguousarray(part).reshape(len(steps), steps.shape[1] * len(features))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.protocol import Floats
+from models.space import Training, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +21,15 @@ class ZScore:
     centre: Floats
 
     @classmethod
-    def fit(cls, x: Floats, seed: int) -> Self:
-        return cls(x.mean(axis=0))
+    def fit(cls, training: Training) -> Self:
+        return cls(training.principal.centre)
 
-    def score(self, x: Floats) -> Floats:
-        distance = np.ascontiguousarray(np.abs(x - self.centre))
+    def score(self, view: View) -> Floats:
+        distance = np.ascontiguousarray(np.abs(view.x - self.centre))
         return np.asarray(distance.mean(axis=1))
 
-    def contributions(self, x: Floats) -> Floats:
-        return np.asarray(np.abs(x - self.centre) / x.shape[1])
+    def contributions(self, view: View) -> Floats:
+        return np.asarray(np.abs(view.x - self.centre) / view.x.shape[1])
 
     def arrays(self) -> Mapping[str, NDArray[np.generic]]:
         return {"centre": self.centre}

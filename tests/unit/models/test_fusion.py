@@ -11,6 +11,7 @@ from models.nearest import Nearest
 from models.neighbours import Neighbours
 from models.protocol import Floats
 from models.registry import ENTRIES, Role
+from models.space import Training, View
 
 MINUTE_NS = 60 * SECOND_NS
 NAMES = [entry.name for entry in ENTRIES]
@@ -72,6 +73,8 @@ def test_a_column_that_never_varied_is_seen_by_what_guards_alone(held_out: Float
     usual[:, 5] = 0.0
     odd = usual[:1].copy()
     odd[0, 5] = 9.0
-    assert Nearest.fit(usual, 0).score(odd) == pytest.approx(Nearest.fit(usual, 0).score(usual[:1]))
-    known = Neighbours.fit(usual, 0)
-    assert known.score(odd)[0] > 3 * known.score(usual).max()
+    training = Training.of(usual, 0)
+    alike, strange, known = (View(x, training.space) for x in (usual[:1], odd, usual))
+    assert Nearest.fit(training).score(strange) == pytest.approx(Nearest.fit(training).score(alike))
+    guard = Neighbours.fit(training)
+    assert guard.score(strange)[0] > 3 * guard.score(known).max()
