@@ -19,6 +19,7 @@ from bench import subjects
 from bench.peers import PEERS, running
 from bench.report import report
 from bench.stopwatch import Stopwatch, Usage
+from hostsight.clock import SECOND_NS
 from hostsight.errors import HostsightError
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
@@ -83,20 +84,25 @@ class _Sparing:
     def __init__(self, pid: int, data: DataFolder) -> None:
         self._data = data
         self._watch = Stopwatch(pid)
-        self._ticks = 0
+        self._first = _await_ticks(data)
 
     def watch(self) -> None:
-        self._ticks = _await_ticks(self._data).ticks
+        self._first = _await_ticks(self._data)
         self._watch.start()
 
     def result(self) -> dict[str, float]:
         """`ticks_per_s` says how much of the time the host was idle: 1 all of it, 10 none, with the default settings."""
         used = self._watch.stop()
-        ticks = _await_ticks(self._data).ticks - self._ticks
+        last = _await_ticks(self._data, after_ns=self._first.updated_ns)
         return {
             "cpu_percent": 100 * used.cpu_seconds / used.wall_seconds,
-            "ticks_per_s": ticks / used.wall_seconds,
+            "ticks_per_s": tick_rate(self._first, last),
         }
+
+
+def tick_rate(first: Heartbeat, last: Heartbeat) -> float:
+    """Ticks a second from one heartbeat to a later one, which may be seconds old when it is read."""
+    return (last.ticks - first.ticks) * SECOND_NS / (last.updated_ns - first.updated_ns)
 
 
 @contextmanager
@@ -119,11 +125,12 @@ def _subject(name: str, settings: Settings, data: DataFolder) -> Iterator[subpro
             process.kill()
 
 
-def _await_ticks(data: DataFolder) -> Heartbeat:
+def _await_ticks(data: DataFolder, *, after_ns: int = 0) -> Heartbeat:
+    """A heartbeat of an agent that has ticked, written after `after_ns`."""
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         beat = read_heartbeat(data)
-        if beat is not None and beat.ticks > 0:
+        if beat is not None and beat.ticks > 0 and beat.updated_ns > after_ns:
             return beat
         time.sleep(0.1)
     raise HostsightError(
