@@ -64,5 +64,6 @@ def read_heartbeat(data: DataFolder) -> Heartbeat | None:
 
 
 def alive(beat: Heartbeat, now_ns: int) -> bool:
-    """Whether the agent's process exists and has given a sign of life within STALE_SECONDS."""
-    return now_ns - beat.updated_ns <= STALE_SECONDS * SECOND_NS and process_exists(beat.pid)
+    """Whether the agent's process exists and has given a sign of life within STALE_SECONDS; it gives none between two ticks."""
+    patience_ns = round((STALE_SECONDS + beat.tick_seconds) * SECOND_NS)
+    return now_ns - beat.updated_ns <= patience_ns and process_exists(beat.pid)

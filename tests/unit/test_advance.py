@@ -195,6 +195,30 @@ def test_what_takes_long_to_parse_is_parsed_before_the_second_is_over(
     assert [len(ticks(one.advance())) for _ in range(7)] == [0, 2, 0, 0, 0, 0, 5]
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_it_gives_what_single_ticks_give_whatever_the_counters_and_the_clock_do(
+    seed: int, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(seed)
+    path = tmp_path / "counts"
+    path.write_text("5 5")
+    clocks = FakeClock(), FakeClock()
+    one, other = (sampler(clock, FileCollector(path)) for clock in clocks)
+    known, single, count = list[Batch](), list[Tick](), 5
+    for _ in range(200):
+        count = max(0, count + int(rng.choice([0, 1, 10**6, 2**40, -3, -(10**5), -(2**60)])))
+        path.write_text(f"{count} {rng.integers(10**6)}")
+        late, step = rng.choice([0, 0, 0, 0.04, 0.17, 2.3]), rng.choice([0] * 9 + [-3, 5, 0.0015])
+        for clock in clocks:
+            clock.advance(late)
+            clock.step_wall(step)
+        known += one.advance()
+        single.append(other.tick())
+    together = ticks([*known, *one.settle()])
+    assert [(tick.ts_ns, tick.dt) for tick in together] == [(tick.ts_ns, tick.dt) for tick in single]
+    np.testing.assert_array_equal([tick.values for tick in together], [tick.values for tick in single])
+
+
 class BreakableFile(KeptFile):
     """Its captures raise `broken`, if that is set."""
 

@@ -80,6 +80,12 @@ def test_an_old_heartbeat_is_not_alive_one_from_a_clock_set_back_is(age: int, ex
     assert alive(BEAT, BEAT.updated_ns + age * SECOND_NS) is expected
 
 
+def test_an_agent_that_ticks_rarely_may_be_silent_between_two_ticks() -> None:
+    beat = msgspec.structs.replace(BEAT, tick_seconds=30.0, pid=os.getpid())
+    assert alive(beat, BEAT.updated_ns + 35 * SECOND_NS)
+    assert not alive(beat, BEAT.updated_ns + 41 * SECOND_NS)
+
+
 def test_a_process_that_has_ended_is_not_alive(clock: FakeClock) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
