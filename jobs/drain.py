@@ -12,7 +12,7 @@ import msgspec
 import psutil
 
 from hostsight.clock import SECOND_NS, Clock, SystemClock
-from hostsight.errors import HostsightError, SettingsError, StoreUnavailableError
+from hostsight.errors import HostsightError, StoreUnavailableError
 from hostsight.files import locked
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
@@ -127,16 +127,7 @@ class DrainLoop:
         self._delay_seconds = min(2 * self._delay_seconds, LONGEST_DELAY_SECONDS)
         if isinstance(error, StoreUnavailableError):
             wait = max(wait, min(error.retry_seconds, LONGEST_DELAY_SECONDS))
-            if error.status in {401, 403}:
-                self._read_token_again()
         return wait
-
-    def _read_token_again(self) -> None:
-        """Its file may hold another one by now."""
-        with suppress(SettingsError):
-            client = InfluxClient(self._settings)
-            self._client.close()
-            self._client = client
 
     def _succeeded(self) -> None:
         if self._outage is not None and self._outage.lasting:

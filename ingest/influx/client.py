@@ -13,6 +13,7 @@ import json
 import re
 import ssl
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -85,6 +86,7 @@ class InfluxClient:
         Raises RefusedError where the server will never take it; points that it has nothing against may be stored even so.
         """
         body, encoding = (gzip.compress(lines, 1), "gzip") if self.compressed else (lines, "identity")
+        self._authorisation()
         with _Mapped(self.settings, "write"):
             self._writes.post_write(
                 org=self.settings.org or "-",
@@ -97,6 +99,7 @@ class InfluxClient:
 
     def query(self, flux: str) -> Iterator[bytes]:
         """The answer to a query as CSV without annotations, in pieces. Raises StorageError for a query that cannot be."""
+        self._authorisation()
         with _Mapped(self.settings, "query"):
             response: Any = self._queries.post_query(
                 org=self.settings.org or "-",
@@ -132,13 +135,11 @@ class InfluxClient:
         """What the server answers to a request of `path`, whatever its status is; `body` is JSON."""
         with _Mapped(self.settings, "ask"):
             rest: Any = self._client.api_client.rest_client
-            token = read_token(self.settings)
             answer = rest.pool_manager.request(
                 method,
                 self.settings.url.rstrip("/") + path,
                 body=body,
-                headers={"Content-Type": "application/json"}
-                | ({"Authorization": f"Token {token}"} if token else {}),
+                headers={"Content-Type": "application/json"} | self._authorisation(),
                 timeout=urllib3.Timeout(total=float(self.settings.timeout)),
                 redirect=False,
             )
@@ -149,12 +150,11 @@ class InfluxClient:
         """The answer to a GET of `path`, in pieces."""
         with _Mapped(self.settings, "query"):
             rest: Any = self._client.api_client.rest_client
-            token = read_token(self.settings)
             answer = rest.pool_manager.request(
                 "GET",
                 self.settings.url.rstrip("/") + path,
                 headers={"Accept": accept, "Accept-Encoding": "gzip" if self.compressed else "identity"}
-                | ({"Authorization": f"Token {token}"} if token else {}),
+                | self._authorisation(),
                 timeout=urllib3.Timeout(
                     connect=float(self.settings.timeout), read=float(self.settings.export_timeout)
                 ),
@@ -170,6 +170,15 @@ class InfluxClient:
             finally:
                 answer.close()
                 answer.release_conn()
+
+    def _authorisation(self) -> dict[str, str]:
+        """The header that every request has. A token file may hold another token by now; while it cannot be read, the one
+        before may still do."""
+        headers = self._client.api_client.default_headers
+        if self.settings.token_file and not self.settings.token:
+            with suppress(SettingsError):
+                headers["Authorization"] = f"Token {read_token(self.settings)}"
+        return {name: value for name, value in headers.items() if name == "Authorization"}
 
     def close(self) -> None:
         self._client.close()
