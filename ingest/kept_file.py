@@ -9,9 +9,9 @@ from pathlib import Path
 
 _LIMIT = 64 * 2**20
 _MARGIN = 512
-_WHOLE = 2048
-"""The kernel hands most of /proc out a page of whole records at a time, and none that follows shorter ones has half a page:
-what is shorter than this is all."""
+_WHOLE = 1536
+"""The kernel hands most of /proc out a page of whole records at a time. None is longer than those before it by as much as is
+left of half a page (/proc/interrupts, whose lines are longer than its header, comes closest): what is shorter is all."""
 _GONE = frozenset({errno.ENODEV, errno.ESRCH, errno.ENOENT, errno.ESTALE, errno.ENXIO})
 
 

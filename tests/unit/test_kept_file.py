@@ -109,3 +109,27 @@ def test_closing_leaves_no_descriptor(tmp_path: Path) -> None:
     file.close()
     file.close()
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+@pytest.mark.parametrize("cpus", [150, 184, 185, 300])
+def test_a_page_with_no_room_for_the_first_line_is_not_the_whole_file(
+    cpus: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As /proc/interrupts is handed out: whole records as far as they fit into a page, or one that does not."""
+    records = [b"CPU0       " * cpus + b"\n", *[b"  0:" + b"         0 " * cpus + b" " * 35 + b"\n"] * 3]
+    content = b"".join(records)
+
+    def page(_fd: int, _size: int, offset: int) -> bytes:
+        given = b""
+        for at, record in enumerate(records):
+            if sum(map(len, records[:at])) >= offset and (not given or len(given + record) < 4096):
+                given += record
+            elif given:
+                break
+        return given
+
+    monkeypatch.setattr("ingest.kept_file.os.pread", page)
+    file = KeptFile("/proc/self/stat")
+    found = file.read()
+    file.close()
+    assert found == content
