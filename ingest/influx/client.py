@@ -193,16 +193,24 @@ class InfluxClient:
 
 
 def read_token(settings: InfluxSettings) -> str:
-    """The token itself, or an empty text. Raises SettingsError where its file cannot be read."""
+    """The token itself, or an empty text. Raises SettingsError where its file cannot be read, or it can be no token."""
     if settings.token or not settings.token_file:
-        return settings.token.reveal()
+        return _fit_for_header(settings.token.reveal(), "HOSTSIGHT_INFLUX_TOKEN")
     try:
-        return Path(settings.token_file).expanduser().read_text("utf-8").strip()
+        token = Path(settings.token_file).expanduser().read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise SettingsError(
             f"[influx] token_file = '{settings.token_file}' cannot be read ({reason}); correct the path or its rights"
         ) from error
+    return _fit_for_header(token, f"[influx] token_file = '{settings.token_file}'")
+
+
+def _fit_for_header(token: str, where: str) -> str:
+    """`token`, which no error may show. Raises SettingsError where a request cannot carry it."""
+    if token.isascii() and token.isprintable():
+        return token
+    raise SettingsError(f"{where} holds more than a token; leave the token alone in it, on one line")
 
 
 def checked(rows: list[dict[str, str]]) -> list[dict[str, str]]:
