@@ -299,7 +299,7 @@ def _unavailable(status: int, words: str, settings: InfluxSettings) -> str:
     if status == 404 and not _NO_BUCKET.search(words):
         return f"what answers at {settings.url} has no such API of InfluxDB 2.x ({words}); `hostsight store check` says what it is"
     if status == 404:
-        return f"{where} has no bucket '{settings.bucket}' of organisation '{settings.org}' for this token ({words}); run `hostsight store setup`"
+        return f"{where} has no bucket '{settings.bucket}' of organisation '{settings.org}' for this token; run `hostsight store setup`"
     return f"{where} answers {status} ({words}); it is asked again"
 
 

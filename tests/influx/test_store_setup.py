@@ -36,7 +36,9 @@ def fresh(server: Server, **changes: object) -> InfluxSettings:
 
 def test_setup_makes_a_bucket_with_its_retention_once(v2: Server) -> None:
     settings = fresh(v2, retention=Duration(7 * 86_400))
-    assert not look(settings)["write"].ok
+    missing = look(settings)
+    assert [one.subject for one in missing.values() if not one.ok] == ["access"]
+    assert f"has no bucket '{settings.bucket}'" in missing["access"].sentence
     assert make(settings) == [
         f"bucket '{settings.bucket}' was made and keeps points for 7d",
         f"InfluxQL finds it as database '{settings.bucket}'",
@@ -59,7 +61,8 @@ def test_setup_makes_database_and_retention_policy_of_1_8(v1: Server) -> None:
     found = look(settings)
     assert found["version"].ok
     assert "2.x-compatible API" in found["version"].sentence
-    assert "`hostsight store setup`" in found["write"].sentence
+    assert [one.subject for one in found.values() if not one.ok] == ["access"]
+    assert "`hostsight store setup`" in found["access"].sentence
     assert make(settings) == [
         f"database '{database}' was made",
         "its retention policy 'two weeks' was made and keeps points for 14d",
@@ -205,7 +208,7 @@ def test_the_commands_make_the_store_ready_and_say_so(
     monkeypatch.setenv("HOSTSIGHT_INFLUX_BUCKET", settings.bucket)
     assert main(["store", "check", "--json"]) == 3
     found = {one["subject"]: one["ok"] for one in json.loads(capsys.readouterr().out)}
-    assert found == {"server": True, "version": True, "clock": True, "write": False, "read": False}
+    assert found == {"server": True, "version": True, "clock": True, "access": False}
     assert main(["store", "setup"]) == 0
     assert "keeps points for 30d" in capsys.readouterr().out
     assert main(["store", "check"]) == 0
