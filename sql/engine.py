@@ -14,16 +14,19 @@ import pyarrow as pa
 Bound = Mapping[str, object]
 """Values of a statement's `$name` parameters."""
 
+NO_PROGRESS = "SET enable_progress_bar = false"
+"""In a process without a main file DuckDB takes itself for interactive, and draws a bar on the standard output."""
+
 _BLOCK = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _PARAMETER = re.compile(r"\$([a-z_]+)")
 
 
 def connect(threads: int = 2) -> duckdb.DuckDBPyConnection:
-    """A database in memory that installs nothing, spills nothing to disk and keeps no file in memory.
+    """A database in memory that installs nothing, spills nothing to disk, keeps no file in memory and prints nothing.
 
     Use it from one thread at a time.
     """
-    return duckdb.connect(
+    connection = duckdb.connect(
         config={
             "threads": threads,
             "temp_directory": "",
@@ -33,6 +36,8 @@ def connect(threads: int = 2) -> duckdb.DuckDBPyConnection:
             "python_enable_replacements": False,
         }
     )
+    connection.execute(NO_PROGRESS)
+    return connection
 
 
 @lru_cache(maxsize=128)

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from hostsight.errors import HostsightError, UsageError
 from hostsight.folders import DataFolder
+from sql.engine import NO_PROGRESS
 from sql.guard import TOO_DEEP, check, engine_message
 from sql.views import create_arrow_views, view_names
 
@@ -96,6 +97,7 @@ def locked_connection(memory: int) -> duckdb.DuckDBPyConnection:
             "python_enable_replacements": False,
         }
     )
+    connection.execute(NO_PROGRESS)
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import duckdb
 import pyarrow as pa
 import pytest
@@ -41,3 +44,11 @@ def test_each_file_begins_by_saying_what_it_takes_and_gives(name: str) -> None:
     assert head.startswith("-- ")
     assert "-- inputs" in head
     assert "-- output" in head
+
+
+@pytest.mark.parametrize("made", ["engine.connect()", "worker.locked_connection(2**28)"])
+def test_no_progress_is_drawn_in_a_process_without_a_main_file(made: str) -> None:
+    ask = f"print({made}.sql(\"SELECT current_setting('enable_progress_bar')\").fetchall())"
+    command = [sys.executable, "-c", f"from sql import engine, worker; {ask}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "[(False,)]\n"
