@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, Self
 
 import msgspec
 import numpy as np
 
+from hostsight.channel import Channel
 from models.protocol import Floats
 
 Direction = Literal["high", "low", "changed"]
@@ -51,6 +52,34 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     deviation: float
     represented_by: str = ""
     words: str = ""
+
+    @classmethod
+    def of(  # noqa: PLR0913  # facts by name
+        cls,
+        channel: Channel,
+        *,
+        share: float,
+        expected: float,
+        actual: float | None,
+        deviation: float,
+        represented_by: str = "",
+        words: str = "",
+    ) -> Self:
+        """Of a channel, in the direction of its deviation."""
+        return cls(
+            channel_id=channel.id,
+            subsystem=channel.subsystem,
+            device=channel.device,
+            metric=channel.metric,
+            share=share,
+            expected=expected,
+            actual=actual,
+            unit=channel.unit,
+            direction=direction(deviation),
+            deviation=deviation,
+            represented_by=represented_by,
+            words=words,
+        )
 
 
 def contributions(steps: Floats) -> Floats:

@@ -16,7 +16,7 @@ from hostsight.channel import Channel
 from hostsight.errors import ModelError
 from hostsight.settings import DetectSettings
 from hostsight.timerange import TimeRange
-from models.attribution import Attribution, contributions, direction, most
+from models.attribution import Attribution, contributions, most
 from models.calibration import Tail, folds
 from models.detector import Detector
 from models.ensemble import Ensemble, part
@@ -197,16 +197,11 @@ class Baseline:
         channel = self.channels[index]
         centre, step = (float(array[index, MEAN]) for array in (usual.centre, usual.step))
         stands = int(self.standing[index])
-        return Attribution(
-            channel_id=channel.id,
-            subsystem=channel.subsystem,
-            device=channel.device,
-            metric=channel.metric,
+        return Attribution.of(
+            channel,
             share=share,
             expected=centre,
             actual=centre + deviation * step,
-            unit=channel.unit,
-            direction=direction(deviation),
             deviation=deviation,
             represented_by="" if stands == index else self.channels[stands].label,
         )

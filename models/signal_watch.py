@@ -76,10 +76,12 @@ class Told:
         since = datetime.fromtimestamp(int(self.stops.since_ns[last, index]) // SECOND_NS, UTC)
         channel = self.channels[index]
         name = "" if self.stops.vanished[last, index] else f": {metric(channel.metric)}"
-        return _attribution(
+        return Attribution.of(
             channel,
             share=float(len(own)),
             expected=float(self.expected[index]),
+            actual=None,
+            deviation=-STEPS_PER_EFFECT,
             words=f"{channel.subsystem} {channel.device}{name} stopped reporting at {since:%H:%M:%S} UTC",
         )
 
@@ -90,7 +92,7 @@ class Told:
         expected = float(by.expected[own, index].mean())
         is_, at = quantity(actual, channel.unit), quantity(expected, channel.unit)
         device = "" if channel.device == WHOLE_HOST else f" {channel.device}"
-        return _attribution(
+        return Attribution.of(
             channel,
             share=float(len(own)),
             expected=expected,
@@ -98,30 +100,6 @@ class Told:
             deviation=STEPS_PER_EFFECT if actual > expected else -STEPS_PER_EFFECT,
             words=f"{channel.subsystem}{device}: {metric(channel.metric)} is {is_}, its {others} {whom} are at {at}",
         )
-
-
-def _attribution(  # noqa: PLR0913  # facts by name
-    channel: Channel,
-    *,
-    share: float,
-    expected: float,
-    words: str,
-    actual: float | None = None,
-    deviation: float = -STEPS_PER_EFFECT,
-) -> Attribution:
-    return Attribution(
-        channel_id=channel.id,
-        subsystem=channel.subsystem,
-        device=channel.device,
-        metric=channel.metric,
-        share=share,
-        expected=expected,
-        actual=actual,
-        unit=channel.unit,
-        direction="high" if deviation > 0 else "low",
-        deviation=deviation,
-        words=words,
-    )
 
 
 class SignalWatch:
