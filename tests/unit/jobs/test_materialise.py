@@ -37,6 +37,12 @@ def at(second: float) -> int:
     return START_NS + round(second * SECOND_NS)
 
 
+def catch_up(one: Materialiser, second: float) -> None:
+    """All that there is to do at that second."""
+    while one.run(at(second)):
+        pass
+
+
 @pytest.fixture
 def make(data: DataFolder, state: sqlite3.Connection) -> Iterator[Make]:
     """A pipeline as it is after a start: nothing in memory."""
@@ -173,8 +179,7 @@ def test_a_backlog_is_done_a_minute_at_a_time(write: Write, make: Make, data: Da
 
     assert 0 < done <= 60
     assert progress.activity.startswith("catching up: ")
-    while one.run(at(100)):
-        pass
+    catch_up(one, 100)
     assert ends(data) == list(range(1, 101))
 
 
@@ -234,8 +239,7 @@ def test_a_pause_of_the_agent_neither_stalls_nor_fills_the_pipeline(
     write(0, 4)
     write(4000, 4004)
     one = make()
-    while one.run(at(4004)):
-        pass
+    catch_up(one, 4004)
 
     assert ends(data) == [1, 2, 3, 4, 5, 6, *range(4001, 4005)]
     assert position(state, MATERIALISE, "h1") == at(4004)
@@ -265,8 +269,7 @@ def test_a_channel_that_is_gone_is_seen_no_longer(
     for second in range(60, 200):
         rest.append(at(second), 1.0, np.array([10.0, 5.0], np.float32))
         rest.flush()
-    while one.run(at(200)):
-        pass
+    catch_up(one, 200)
     rest.close()
 
     query = "SELECT metric, last_seen_ns FROM channels WHERE source <> 'derived'"
@@ -311,8 +314,7 @@ def test_the_end_of_the_warm_up_asks_for_the_first_baseline_once(
 
 def learn(data: DataFolder, write: Write, one: Materialiser) -> None:
     write(0, 60)
-    while one.run(at(60)):
-        pass
+    catch_up(one, 60)
     run_refit(Settings(), data, "h1", "warm-up")
 
 
@@ -336,8 +338,7 @@ def test_a_model_of_another_hostsight_is_told_of_and_learnt_anew_without_anybody
 
     run_refit(settings, data, "h1", request.why)
     write(70, 85)
-    while one.run(at(85)):
-        pass
+    catch_up(one, 85)
     assert one.problems() == ()
     assert [host.live for host in one.progress()] == [True]
 
@@ -349,8 +350,7 @@ def test_something_unusual_becomes_one_episode(
     learn(data, write, one)
     write(60, 70)
     write(70, 85, level=90)
-    while one.run(at(85)):
-        pass
+    catch_up(one, 85)
 
     (episode,) = list_episodes(state)
     assert (episode.host, episode.subsystem, episode.state) == ("h1", "cpu", "open")
@@ -366,14 +366,12 @@ def test_no_episode_opens_while_hostsight_itself_refits(
     learn(data, write, one)
     refit = start_run(state, "refit", at(60))
     write(60, 85, level=90)
-    while one.run(at(85)):
-        pass
+    catch_up(one, 85)
     assert list_episodes(state) == []
 
     finish_run(state, refit, at(85), None)
     write(85, 100, level=90)
-    while one.run(at(100)):
-        pass
+    catch_up(one, 100)
     (episode,) = list_episodes(state)
     assert episode.opened_ns > at(88), "after the last window with a second of the refit in it"
 
@@ -384,8 +382,7 @@ def test_an_open_episode_closes_when_its_host_falls_silent(
     one = make()
     learn(data, write, one)
     write(60, 75, level=90)
-    while one.run(at(75)):
-        pass
+    catch_up(one, 75)
     assert [episode.state for episode in list_episodes(state)] == ["open"]
 
     one.run(at(600))
@@ -399,8 +396,7 @@ def test_an_outage_of_the_server_does_not_end_an_episode(
     one = make()
     learn(data, write, one)
     write(60, 75, level=90)
-    while one.run(at(75)):
-        pass
+    catch_up(one, 75)
 
     def away(_: EmbeddedStore) -> Sequence[str]:
         raise StoreUnavailableError("away")
@@ -427,13 +423,11 @@ def test_an_episode_that_lasts_is_learnt_as_a_new_regime_and_ends(
     learn(data, write, one)
     state.execute("DELETE FROM requests")
     write(60, 85, level=90)
-    while one.run(at(85)):
-        pass
+    catch_up(one, 85)
     assert oldest(state) is None, "it has not lasted long enough"
 
     write(85, 115, level=90)
-    while one.run(at(115)):
-        pass
+    catch_up(one, 115)
     request = oldest(state)
     assert request is not None
     assert request.why == "new-regime"
@@ -441,8 +435,7 @@ def test_an_episode_that_lasts_is_learnt_as_a_new_regime_and_ends(
 
     assert run_refit(settings, data, "h1", request.why).promoted
     write(115, 160, level=90)
-    while one.run(at(160)):
-        pass
+    catch_up(one, 160)
     assert [episode.state for episode in list_episodes(state)] == ["closed"]
     live = state.execute("SELECT reason FROM models WHERE state = 'live'").fetchone()
     assert live["reason"] == "new regime: an episode that lasts"
@@ -456,8 +449,7 @@ def test_a_steady_new_job_is_one_episode_closed_as_a_new_regime_and_learnt(
     learn(data, write, one)
     state.execute("DELETE FROM requests")
     write(60, 130, level=90)
-    while one.run(at(130)):
-        pass
+    catch_up(one, 130)
     (episode,) = list_episodes(state)
     assert (episode.state, episode.regime, episode.severity) == ("closed", "new regime", "info")
     assert episode.summary.startswith("new regime: cpu: busy")
@@ -466,14 +458,12 @@ def test_a_steady_new_job_is_one_episode_closed_as_a_new_regime_and_learnt(
     assert request.why == "new-regime"
 
     write(130, 150, level=90)
-    while one.run(at(150)):
-        pass
+    catch_up(one, 150)
     assert len(list_episodes(state)) == 1, "nothing opens while it is learnt"
     assert run_refit(settings, data, "h1", request.why).promoted
     for level, start in ((90.0, 150), (10.0, 190), (90.0, 230)):
         write(start, start + 40, level=level)
-        while one.run(at(start + 40)):
-            pass
+        catch_up(one, start + 40)
     assert len(list_episodes(state)) == 1, "it knows both, and may go from one to the other"
 
 
@@ -485,6 +475,5 @@ def test_a_level_that_keeps_growing_is_no_new_regime(
     learn(data, write, one)
     for step in range(18):
         write(60 + 5 * step, 65 + 5 * step, level=28.0 + 4 * step)
-    while one.run(at(150)):
-        pass
+    catch_up(one, 150)
     assert [episode.regime for episode in list_episodes(state, state="open")] == [""]
