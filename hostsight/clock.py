@@ -19,11 +19,8 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    def wall_ns(self) -> int:
-        return time.time_ns()
-
-    def monotonic_ns(self) -> int:
-        return time.monotonic_ns()
+    wall_ns = staticmethod(time.time_ns)
+    monotonic_ns = staticmethod(time.monotonic_ns)
 
     def sleep(self, seconds: float) -> None:
         time.sleep(max(0.0, seconds))

@@ -105,12 +105,12 @@ def _collect(settings: Settings, data: DataFolder, clock: AgentClock) -> None:
         watchdog.start()
         while True:
             known = sampler.advance()
-            if known:
-                watchdog.start()
             if sampler.meter.clock_step:
                 say(_step(sampler.meter.clock_step))
-            recorder.take(known)
-            pulse.beat(sampler, recorder)
+            if known:
+                watchdog.start()
+                recorder.take(known)
+                pulse.beat(sampler, recorder)
     except Stopped:
         return
     finally:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
-import numpy as np
-
 from hostsight.clock import SECOND_NS, Clock
 from ingest.collector import Slot, Values
 from ingest.crew import WAIT_SECONDS, Crew
@@ -27,7 +25,10 @@ class Reading:
 
 
 class BackgroundReader:
-    """Has `crew`, or one of its own, run one reader; at most one reading is under way. `poll` never waits."""
+    """Has `crew`, or one of its own, run one reader; at most one reading is under way. `poll` never waits.
+
+    What is asked of a shared crew begins once that is told to.
+    """
 
     def __init__(self, reader: Reader, clock: Clock, crew: Crew | None = None) -> None:
         self.collector = reader.collector
@@ -61,10 +62,13 @@ class BackgroundReader:
         if due and self._asked_ns is None and not self._reader.resting:
             self._begun, self._asked_ns = False, self._clock.monotonic_ns()
             self._crew.ask(self._work)
+            if self._own_crew:
+                self._crew.begin()
         return values
 
     def wait(self, seconds: float) -> Values | None:
         """Take the reading under way once it has finished; None where it has not within `seconds`."""
+        self._crew.begin()
         values = None
         while self._asked_ns is not None and seconds >= 0:
             values = self._take(min(seconds, WAIT_SECONDS))
@@ -95,6 +99,5 @@ class BackgroundReader:
     def _work(self) -> None:
         self._begun = True
         reader = self._reader
-        with np.errstate(invalid="ignore", over="ignore"):
-            values = reader.step()
+        values = reader.step()
         self._readings.put(Reading(reader.slots, values, reader.condition, reader.read_ns))

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
+import numpy as np
+
 from hostsight.clock import SECOND_NS, Clock
 
 WAIT_SECONDS = 0.5
@@ -19,13 +21,22 @@ class Crew:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._asked: list[_Job] = []
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._joined_ns = 0
 
     def ask(self, job: _Job) -> None:
-        """Have `job` done, which must not raise."""
-        self._jobs.put(job)
+        """Have `job` done, which must not raise, once `begin` is called."""
+        self._asked.append(job)
+
+    def begin(self) -> None:
+        """Begin with what was asked for. Call it when this thread is about to sleep, or both would want the interpreter."""
+        if not self._asked:
+            return
+        for job in self._asked:
+            self._jobs.put(job)
+        self._asked = []
         if not self._threads:
             self._join()
 
@@ -48,5 +59,6 @@ class Crew:
         thread.start()
 
     def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            job()
+        with np.errstate(over="ignore", invalid="ignore"):  # a reading may be infinite
+            while (job := self._jobs.get()) is not None:
+                job()

@@ -7,6 +7,7 @@ is rounded to a multiple of 2, from 2**54 on of 4, and so on up to 1024 just bel
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,21 +59,25 @@ class Rates:
 
     def rows(self, raw: Values, read_ns: Sequence[int]) -> Values:
         """Values of successive readings at once, as `values` gives them one by one; both float64[readings, slots]."""
-        out: Values = raw * self._gauge_scale
-        if not len(self._counters) or not len(raw):
-            return out
-        counts = raw[:, self._counters]
+        counters = self._counters
+        if not len(counters) or not len(raw):
+            return raw * self._gauge_scale
+        counts = raw if len(counters) == raw.shape[1] else raw[:, counters]
+        seconds = [(now - before) / 1e9 for before, now in pairwise([self._last_ns, *read_ns])]
         grown = np.empty_like(counts)
         np.subtract(counts[0], self._last, out=grown[0])
         np.subtract(counts[1:], counts[:-1], out=grown[1:])
-        times = np.array([self._last_ns, *read_ns])
-        seconds = (times[1:] - times[:-1]) / 1e9
-        if np.count_nonzero(grown < 0) or seconds.min() <= 0:
+        if min(seconds) <= 0 or np.count_nonzero(grown < 0):
             steps = zip(counts, read_ns, strict=True)
-            out[:, self._counters] = [self._per_second(now, at_ns) for now, at_ns in steps]
-            return out
-        out[:, self._counters] = grown * self._rate_scale / seconds[:, None]
-        self._last, self._last_ns = counts[-1], read_ns[-1]
+            grown[:] = [self._per_second(now.copy(), at_ns) for now, at_ns in steps]
+        else:
+            grown *= self._rate_scale
+            grown /= np.array(seconds)[:, None]
+            self._last, self._last_ns = counts[-1].copy(), read_ns[-1]
+        if counts is raw:
+            return grown
+        out: Values = raw * self._gauge_scale
+        out[:, counters] = grown
         return out
 
     def restart(self) -> None:

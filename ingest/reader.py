@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from time import perf_counter_ns
@@ -70,6 +70,8 @@ class Reader:
         """Whether the collector is at work: a HeldUpError raised then is taken as its failure."""
         self.held_up = False
         """Whether it ever was."""
+        self.captured: list[int] = []
+        """When each capture was made that `settle` has not parsed yet, monotonic."""
         self._retired = False
         self._host = host
         self._clock = clock
@@ -80,29 +82,15 @@ class Reader:
         self._leaks = LeakWatch()
         self._changes: deque[int] = deque(maxlen=MOST_CHANGES)
         self._read_from: Sequence[Captured] = ()
-        self._captured: list[int] = []
-        self._capture_ns = 0
+        self._takes: tuple[Callable[[], None], ...] = ()
 
     @property
-    def captures(self) -> bool:
-        """Whether `capture` and `settle` may take the place of `step`."""
-        return self._open and bool(self._read_from)
+    def takes(self) -> tuple[Callable[[], None], ...]:
+        """Calls that take what the collector reads as it is now, for `settle` to parse; none where `step` must be used.
 
-    def capture(self) -> bool:
-        """Take what the collector reads as it is now, for `settle` to parse; False where that failed: all captures are lost."""
-        started = perf_counter_ns()
-        self.busy = True
-        try:
-            for one in self._read_from:
-                one.capture()
-            self._captured.append(self._clock.monotonic_ns())
-        except Exception as error:  # noqa: BLE001 - see step
-            self._fail(error)
-            return False
-        finally:
-            self.busy = False
-        self._capture_ns = perf_counter_ns() - started
-        return True
+        Where one of them raises, `fail` must be told.
+        """
+        return self._takes if self._open else ()
 
     def settle(self) -> Values:
         """Values of all captures since the last call, float64[captures, slots] in the layout that they were made in.
@@ -110,7 +98,7 @@ class Reader:
         From the one on that a failure or a change of the hardware spoils they are NaN. Call it with numpy's warnings off,
         as `step`.
         """
-        taken, self._captured = self._captured, []
+        taken, self.captured = self.captured, []
         values = np.full((len(taken), len(self.slots)), np.nan)
         parsed, error = self._parse(values)
         error = self._forget() or error
@@ -119,8 +107,7 @@ class Reader:
         if error is None and parsed < len(taken):
             error = self._changed()
         if error is not None:
-            self._fail(error)
-        self.read_ns += self._capture_ns
+            self.fail(error)
         return values
 
     def step(self) -> Values | None:
@@ -133,7 +120,7 @@ class Reader:
         try:
             values = self._read()
         except Exception as error:  # noqa: BLE001 - any fault of a collector is shown, and costs its channels only
-            self._fail(error)
+            self.fail(error)
             return None
         self._wait = FIRST_RETRY_SECONDS
         return values
@@ -152,7 +139,7 @@ class Reader:
             self._set_aside(Condition("absent", error.reason, str(error), error.remedy), LAST_RETRY_SECONDS)
             return False
         except Exception as error:  # noqa: BLE001 - see step
-            self._fail(error)
+            self.fail(error)
             return False
         self._relist(listed)
         self._open = True
@@ -161,7 +148,7 @@ class Reader:
 
     def close(self) -> None:
         self._open = False
-        self._captured = []
+        self.captured = []
         try:
             self.collector.close()
         except Exception as error:  # noqa: BLE001 - closing is the last thing asked of it
@@ -172,9 +159,14 @@ class Reader:
         try:
             listed = _checked(self.collector.open(self._host))
             self._read_from = tuple(captured_by(self.collector))
+            captures = [one.capture for one in self._read_from]
+            self._takes = (*captures, self._stamp) if captures else ()
             return listed
         finally:
             self.busy = False
+
+    def _stamp(self) -> None:
+        self.captured.append(self._clock.monotonic_ns())
 
     def _read(self) -> Values | None:
         if self._fill(self.raw):
@@ -257,7 +249,8 @@ class Reader:
         self.raw = np.empty(len(listed))
         self.slots = listed
 
-    def _fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
+        """Set the collector aside for a while; what was captured is lost."""
         self.held_up |= isinstance(error, HeldUpError)
         self._retired |= isinstance(error, LeakError)
         self._set_aside(Condition("failed", error=describe(error)), self._wait)

@@ -16,6 +16,7 @@ from hostsight.clock import SECOND_NS, Clock, floor_second
 from hostsight.errors import UsageError
 from hostsight.settings import AgentSettings, Settings
 from ingest.background import BackgroundReader
+from ingest.captures import Captures
 from ingest.collector import Collector, Host, Slot, Tier, in_background
 from ingest.collectors.agent import AgentCollector, TicksCollector
 from ingest.crew import Crew
@@ -82,9 +83,10 @@ class Sampler:
         self._crew = Crew(clock)
         self._sources = self._arrange(collectors, host, settings.agent)
         self._fast = [source for source in self._sources if source.tier is Tier.FAST]
+        self._captures = Captures(self._fast)
         self._rarer = [source for source in self._sources if source.tier is not Tier.FAST]
         self._quiet_until_ns = 0
-        """Before then, monotonic, no rarer source is due or has a reading under way."""
+        """Before then, wall time, no rarer source is due or has a reading under way."""
         self._begun_ns = 0
         """When the newest tick did, monotonic."""
         self._instants: list[Instant] = []
@@ -127,6 +129,7 @@ class Sampler:
             if not source.reader.slots:
                 del self.meter.read_ns[source.collector.name]
         self._lay_out()
+        self._captures.renew()
         self._schedule = Schedule(self._clock, self._tick_ns, not_before_ns=self._not_before_ns)
 
     def tick(self) -> Tick:
@@ -152,9 +155,10 @@ class Sampler:
             tick = self.tick()
             return [Batch(self.channels, [tick])]
         instant = self._wait(self._opened())
-        others = [source for source in self._fast if not source.capture(len(self._instants))]
+        self._captures.take()
         self._instants.append(instant)
-        if others or instant.monotonic_ns + self._tick_ns // 2 >= self._quiet_until_ns:
+        others = self._captures.others
+        if others or instant.wall_ns + self._tick_ns // 2 >= self._quiet_until_ns:
             with np.errstate(over="ignore", invalid="ignore"):
                 readings, changed = self._poll([*others, *self._rarer], instant)
                 self._quiet_until_ns = min((source.wanted_ns for source in self._rarer), default=0)
@@ -188,7 +192,8 @@ class Sampler:
     @property
     def held_seconds(self) -> float:
         """For how long the tick has lasted, where a collector is at work in it now; else 0. Endless before the first."""
-        if not any(isinstance(one.reader, Reader) and one.reader.busy for one in self._sources):
+        reading = any(isinstance(one.reader, Reader) and one.reader.busy for one in self._sources)
+        if not reading and not self._captures.busy:
             return 0.0
         return (self._clock.monotonic_ns() - self._begun_ns) / SECOND_NS if self._begun_ns else math.inf
 
@@ -211,6 +216,7 @@ class Sampler:
         return self._schedule
 
     def _wait(self, schedule: Schedule) -> Instant:
+        self._crew.begin()
         instant = schedule.wait()
         self.stamp_ns, self._begun_ns = instant.wall_ns, instant.monotonic_ns
         self.meter.tick(instant)
@@ -223,12 +229,11 @@ class Sampler:
         """Readings that are new at this tick, and whether the hardware of any source has changed."""
         readings: list[_Reading] = []
         changed = False
-        now_ns = instant.monotonic_ns
-        soon_ns = now_ns + self._tick_ns // 2
+        soon_ns = instant.wall_ns + self._tick_ns // 2
         for source in sources:
             if source.wanted_ns > soon_ns:
                 continue
-            values = source.poll(now_ns)
+            values = source.poll(instant.wall_ns)
             changed |= source.changed
             if values is not None:
                 self.meter.read_ns[source.collector.name] = source.reader.read_ns
@@ -248,11 +253,8 @@ class Sampler:
         instants, self._instants = self._instants, []
         values = np.array(self._rows)
         self._rows = []
-        for source in self._fast:
-            rows, parsed = source.settle()
-            if rows:
-                values[rows, source.place] = parsed
-                self.meter.read_ns[source.collector.name] = source.reader.read_ns
+        for source in self._captures.settle(values, instants[-1].monotonic_ns):
+            self.meter.read_ns[source.collector.name] = source.reader.read_ns
         self._parse_ns = (perf_counter_ns() - started) // len(instants)
         return instants, values
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-import numpy as np
+from collections.abc import Callable
 
 from ingest.background import BackgroundReader
 from ingest.collector import Slot, Values, in_background
@@ -39,15 +37,13 @@ class Source:
         self._tick_ns = tick_ns
         self._due_ns = 0
         self._waits = False
-        self._begun = False
         self._slow = 0
-        self._rows: list[int] = []
         if in_background(reader.collector):
             self.reader = in_thread(reader)
 
     @property
     def wanted_ns(self) -> int:
-        """Until half a tick before then, monotonic, `poll` has nothing to do."""
+        """Until half a tick before then, wall time, `poll` has nothing to do."""
         return 0 if self._waits else self._due_ns
 
     @property
@@ -55,55 +51,57 @@ class Source:
         """Whether the hardware is no longer that of `slots`."""
         return self.slots is not self.reader.slots
 
-    def capture(self, row: int) -> bool:
-        """Take what is to be read for this tick, which `settle` then gives as of `row`; False where `poll` must be used.
-
-        Only what is due at each tick is captured. Of a reader that rests there is nothing to take.
-        """
+    @property
+    def captured(self) -> Reader | None:
+        """The reader, where captures at each tick may take the place of `poll`: only what is due at each is captured."""
         reader = self.reader
-        if self._period_ns or isinstance(reader, BackgroundReader):
-            return False
-        if not reader.captures:
-            return reader.resting
-        if reader.capture():
-            self._rows.append(row)
-        else:
-            self._rows = []
-            self._watch(reader)
-        return True
+        return reader if not self._period_ns and isinstance(reader, Reader) and reader.takes else None
 
-    def settle(self) -> tuple[Sequence[int], Values]:
-        """The rows captured since the last call, and their values, float64[rows, slots]."""
-        rows, self._rows = self._rows, []
-        if not rows or not isinstance(self.reader, Reader):
-            return (), np.empty((0, len(self.slots)))
-        values = self.reader.settle()
-        self._watch(self.reader)
-        return rows, values
+    @property
+    def resting(self) -> bool:
+        """Whether `poll` gives nothing for now."""
+        return isinstance(self.reader, Reader) and self.reader.resting
 
-    def poll(self, now_ns: int) -> Values | None:
+    def settle(self, reader: Reader, begun_ns: int) -> Values:
+        """Values of all that `captured` has taken since the last call, float64[captures, slots]; the last take began at `begun_ns`."""
+        taken_ns = reader.captured[-1] - begun_ns
+        values = reader.settle()
+        reader.read_ns += taken_ns
+        self._watch(reader)
+        return values
+
+    def fail(self, reader: Reader, error: Exception) -> None:
+        """A take of `captured` has raised."""
+        reader.fail(error)
+        self._watch(reader)
+
+    def poll(self, wall_ns: int) -> Values | None:
         """Values that are new at this tick, float64[slots]; None where there are none."""
         reader = self.reader
         if isinstance(reader, BackgroundReader):
-            values = reader.poll(self._is_due(now_ns))
+            values = reader.poll(self._is_due(wall_ns))
             self._waits = reader.pending
             return values
-        if not self._is_due(now_ns):
+        if not self._is_due(wall_ns):
             return None
         values = reader.step()
         self._watch(reader)
         return values
 
-    def _is_due(self, now_ns: int) -> bool:
-        """Half a tick early counts, so that jitter moves no reading to the tick after its own."""
-        if not self._begun:
-            self._begun, self._due_ns = True, now_ns + self._delay_ns
-        soon_ns = now_ns + self._tick_ns // 2
+    def _is_due(self, wall_ns: int) -> bool:
+        """On whole multiples of the period, plus the delay, in wall time; half a tick early counts, as jitter may be.
+
+        A second that is over is parsed then, too, and what one finds in the processor's caches helps the other.
+        """
+        if not self._period_ns:
+            return True
+        half_ns = self._tick_ns // 2
+        soon_ns = wall_ns + half_ns
+        if not self._due_ns:
+            self._due_ns = wall_ns - half_ns + (self._delay_ns - wall_ns + half_ns) % self._period_ns
         if soon_ns < self._due_ns:
             return False
-        self._due_ns += self._period_ns
-        if self._due_ns <= soon_ns:
-            self._due_ns = now_ns + self._period_ns
+        self._due_ns = soon_ns - (soon_ns - self._delay_ns) % self._period_ns + self._period_ns
         return True
 
     def _watch(self, reader: Reader) -> None:

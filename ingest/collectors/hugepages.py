@@ -38,8 +38,7 @@ class HugepagesCollector:
         0.001,
         "a kernel with CONFIG_HUGETLBFS",
     )
-    tier: ClassVar[Tier] = Tier.MEDIUM
-    background: ClassVar[bool] = True
+    tier: ClassVar[Tier] = Tier.SLOW
     metrics: ClassVar[tuple[Metric, ...]] = tuple(_FILES.values())
 
     def __init__(self) -> None:

@@ -136,7 +136,9 @@ def test_other_hardware_costs_the_rest_of_the_second_and_is_there_in_the_next(
     assert [len(batch.channels) for batch in found] == [3]
 
 
-def test_a_failure_costs_the_rest_of_its_second(clock: FakeClock, tmp_path: Path) -> None:
+def test_a_failure_costs_the_rest_of_its_second_and_of_that_in_which_its_pause_ends(
+    clock: FakeClock, tmp_path: Path
+) -> None:
     path = tmp_path / "counts"
     path.write_text("0 0")
     one = sampler(clock, FileCollector(path), MediumCollector([slot("m")], [5]))
@@ -145,8 +147,9 @@ def test_a_failure_costs_the_rest_of_its_second(clock: FakeClock, tmp_path: Path
     status = one.collectors()[0]
     assert status.error == "ValueError: could not convert string to float: b'gone'"
     clock.advance(1)
-    found = write_and_advance(one, path, ["10 5", "20 6"])
-    assert series(found, "b") == [5, 6]
+    found = write_and_advance(one, path, ["5 4"])
+    found += write_and_advance(one, path, ["10 5", "20 6"])
+    assert series(found, "b") == pytest.approx([np.nan, 5, 6], nan_ok=True)
 
 
 def test_a_missing_file_is_a_failure_too(clock: FakeClock, tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ def test_one_thread_does_all_in_the_order_asked(clock: FakeClock) -> None:
     for number in range(5):
         crew.ask(lambda number=number: done.append((number, threading.current_thread().name)))  # type: ignore[misc]
     crew.ask(end.set)
+    assert not end.wait(0.1)
+    crew.begin()
     assert end.wait(DEADLINE)
     assert done == [(number, "reading 1") for number in range(5)]
     crew.close()
@@ -28,9 +30,11 @@ def test_a_job_that_never_ends_holds_up_no_other(clock: FakeClock) -> None:
         gate.wait(DEADLINE)
 
     crew.ask(endless)
+    crew.begin()
     assert begun.wait(DEADLINE)
     asked_ns = clock.monotonic_ns()
     crew.ask(done.set)
+    crew.begin()
     clock.advance(WAIT_SECONDS - 0.1)
     crew.help(asked_ns)
     assert not done.is_set()
@@ -51,6 +55,7 @@ def test_one_wait_brings_one_thread(clock: FakeClock) -> None:
     asked_ns = clock.monotonic_ns()
     for _ in range(3):
         crew.ask(endless)
+    crew.begin()
     clock.advance(WAIT_SECONDS)
     for _ in range(5):
         crew.help(asked_ns)
