@@ -24,10 +24,6 @@ class Detector(Protocol):
         """[windows]"""
         ...
 
-    def contributions(self, view: View) -> Floats:
-        """[windows, columns], not negative: how much each column adds to the score."""
-        ...
-
     def arrays(self) -> Mapping[str, NDArray[np.generic]]:
         """Everything `from_arrays` needs beside the space; no objects, so it is stored without pickle."""
         ...

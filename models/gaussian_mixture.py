@@ -67,18 +67,6 @@ class GaussianMixture:
             out[row] = -np.logaddexp.reduce(self._log_densities(place))
         return out
 
-    def contributions(self, view: View) -> Floats:
-        """The squared distance to the likeliest component's mean, by the columns that make it up."""
-        out = np.empty(view.x.shape)
-        components = view.space.components[: self.means.shape[1]]
-        for row, place in enumerate(_along(view.places, self.means.shape[1])):
-            likeliest = int(self._log_densities(place).argmax())
-            away = place - self.means[likeliest]
-            white = np.einsum("kj,j->k", self.whitening[likeliest], away)
-            gradient = np.einsum("kj,k->j", self.whitening[likeliest], white)[: len(components)]
-            out[row] = np.square(np.einsum("kc,k->c", components, gradient))
-        return out
-
     def _log_densities(self, place: Floats) -> Floats:
         white = np.einsum("mkj,mj->mk", self.whitening, place - self.means)
         return np.asarray(self.constants - 0.5 * np.square(white).sum(axis=1))

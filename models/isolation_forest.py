@@ -60,37 +60,20 @@ class IsolationForest:
         return np.concatenate([np.empty(0), *(self._score(chunk) for chunk in _chunks(view.x))])
 
     def _score(self, x: NDArray[np.float32]) -> Floats:
-        *_, leaves = self._walk(x)
-        return self._from_depth(np.ascontiguousarray(self.depth[leaves]).mean(axis=1))
+        return self._from_depth(np.ascontiguousarray(self.depth[self._leaves(x)]).mean(axis=1))
 
     def _from_depth(self, depth: Floats) -> Floats:
         return np.asarray(np.exp2(-depth / self.usual)) if self.usual > 0 else np.full(len(depth), 0.5)
 
-    def contributions(self, view: View) -> Floats:
-        """Every split on a window's way adds 1 / (depth of its leaf) to the split's column."""
-        none = np.empty((0, view.x.shape[1]))
-        return np.concatenate([none, *(self._contributions(chunk) for chunk in _chunks(view.x))])
-
-    def _contributions(self, x: NDArray[np.float32]) -> Floats:
-        out = np.zeros(x.shape)
-        steps = list(self._walk(x))
-        weight = 1 / np.maximum(self.depth[steps[-1]], 1) / len(self.roots)
-        rows = np.broadcast_to(np.arange(len(x))[:, np.newaxis], weight.shape)
-        for nodes in steps:
-            split = self.left[nodes] != nodes
-            np.add.at(out, (rows[split], self.feature[nodes][split]), weight[split])
-        return out
-
-    def _walk(self, x: NDArray[np.float32]) -> Iterator[NDArray[np.int32]]:
-        """The nodes [windows, trees] after each step from the roots, until all are leaves."""
+    def _leaves(self, x: NDArray[np.float32]) -> NDArray[np.int32]:
+        """[windows, trees]: the nodes at which the ways from the roots end."""
         nodes = np.broadcast_to(self.roots, (len(x), len(self.roots)))
         rows = np.arange(len(x))[:, np.newaxis]
         while True:
-            yield nodes
             below = x[rows, self.feature[nodes]] <= self.threshold[nodes]
             after = np.where(below, self.left[nodes], self.right[nodes])
             if np.array_equal(after, nodes):
-                return
+                return nodes
             nodes = after
 
     def arrays(self) -> Mapping[str, NDArray[np.generic]]:

@@ -46,22 +46,6 @@ class Mahalanobis:
             out[row] = float((along / self.variances).sum()) / max(1, len(place)) + outside / self.residual
         return out
 
-    def contributions(self, view: View) -> Floats:
-        """Each column's part of T2 (negative parts count as none) and of SPE."""
-        out = np.empty(view.x.shape)
-        kept = len(self.variances)
-        for row, place in enumerate(view.places[:, :kept]):
-            along = np.einsum("kc,k->c", view.space.components[:kept], place / self.variances)
-            part = (view.x[row] - view.space.centre) * along
-            out[row] = np.maximum(part, 0) / max(1, kept) + np.square(self._rest(view, row)) / self.residual
-        return out
-
-    def _rest(self, view: View, row: int) -> Floats:
-        """[columns]: what the components leave out, without BLAS."""
-        kept = len(self.variances)
-        along = np.einsum("kc,k->c", view.space.components[:kept], view.places[row, :kept])
-        return np.asarray(view.x[row] - view.space.centre - along)
-
     def arrays(self) -> Mapping[str, NDArray[np.generic]]:
         return {"variances": self.variances, "residual": np.array([self.residual])}
 

@@ -32,15 +32,6 @@ class Nearest:
         distance = np.array([np.sqrt(squared).mean() for _, squared in view.nearest])
         return np.asarray(np.square(distance) / view.x.shape[1], np.float64)
 
-    def contributions(self, view: View) -> Floats:
-        """The squared difference to the middle of the nearest windows, by the columns that make it up."""
-        out = np.empty(view.x.shape)
-        for row, (found, _) in enumerate(view.nearest):
-            towards = view.places[row] - view.space.remembered[found].mean(axis=0)
-            along = np.einsum("kc,k->c", view.space.components, towards)
-            out[row] = np.square(along) / view.x.shape[1]
-        return out
-
     def arrays(self) -> Mapping[str, NDArray[np.generic]]:
         return {}
 

@@ -31,19 +31,10 @@ class Neighbours:
 
     def score(self, view: View) -> Floats:
         out = np.empty(len(view.x))
-        for row in range(len(out)):
-            out[row] = np.square(self._unexplained(view, row)).mean()
+        for row, (found, _) in enumerate(view.nearest):
+            unexplained = view.x[row] - self.windows[found].mean(axis=0, dtype=np.float64)
+            out[row] = np.square(unexplained).mean()
         return out
-
-    def contributions(self, view: View) -> Floats:
-        out = np.empty(view.x.shape)
-        for row in range(len(out)):
-            out[row] = np.square(self._unexplained(view, row)) / view.x.shape[1]
-        return out
-
-    def _unexplained(self, view: View, row: int) -> Floats:
-        found, _ = view.nearest[row]
-        return np.asarray(view.x[row] - self.windows[found].mean(axis=0, dtype=np.float64))
 
     def arrays(self) -> Mapping[str, NDArray[np.generic]]:
         return {"windows": self.windows}

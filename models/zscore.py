@@ -28,9 +28,6 @@ class ZScore:
         distance = np.ascontiguousarray(np.abs(view.x - self.centre))
         return np.asarray(distance.mean(axis=1))
 
-    def contributions(self, view: View) -> Floats:
-        return np.asarray(np.abs(view.x - self.centre) / view.x.shape[1])
-
     def arrays(self) -> Mapping[str, NDArray[np.generic]]:
         return {"centre": self.centre}
 
