@@ -34,7 +34,7 @@ def read_store(
     data: DataFolder, beat: Heartbeat | None, progress: Progress | None, *, drained: bool = False
 ) -> StoreStatus:
     """`drained`: the spool is sent to InfluxDB."""
-    lake_bytes, damaged = _LAKES.measure(str(data.lake))
+    lake_bytes, damaged = _LAKES.recent(str(data.lake))
     return StoreStatus(
         kind=progress.store if progress else "influx" if drained else "embedded",
         spool_bytes=_spool_bytes(data.spool),

@@ -10,7 +10,9 @@ import hashlib
 import re
 import sqlite3
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -36,14 +38,15 @@ class Migration:
         return hashlib.sha256(self.script.encode()).hexdigest()
 
 
-def migrations() -> list[Migration]:
+@cache
+def migrations() -> tuple[Migration, ...]:
     """Those shipped with this version, in order."""
     found = []
     for file in files(__package__).joinpath("versions").iterdir():
         match = _NAME.fullmatch(file.name)
         if match:
             found.append(Migration(int(match[1]), match[2], file.read_text("utf-8")))
-    return sorted(found, key=lambda migration: migration.version)
+    return tuple(sorted(found, key=lambda migration: migration.version))
 
 
 SCHEMA_VERSION = len(migrations())
@@ -118,7 +121,7 @@ def _has_ledger(connection: sqlite3.Connection) -> bool:
     return found is not None
 
 
-def _check_ledger(connection: sqlite3.Connection, path: Path, known: list[Migration]) -> set[int]:
+def _check_ledger(connection: sqlite3.Connection, path: Path, known: Sequence[Migration]) -> set[int]:
     rows = connection.execute(
         "SELECT version, name, sha256 FROM schema_migrations ORDER BY version"
     ).fetchall()
