@@ -16,12 +16,13 @@ HUNG_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one `Reader.step` left behind."""
+    """What one `Reader.step` left behind. done_ns: when, monotonic."""
 
     slots: tuple[Slot, ...]
     values: Values | None
     condition: Condition
     read_ns: int
+    done_ns: int
 
 
 class BackgroundReader:
@@ -34,6 +35,8 @@ class BackgroundReader:
         self.collector = reader.collector
         self.slots = reader.slots
         self.read_ns = reader.read_ns
+        self.done_ns = 0
+        """When the reading was done that was taken last, monotonic."""
         self._condition = reader.condition
         self._reader = reader
         self._clock = clock
@@ -94,10 +97,12 @@ class BackgroundReader:
         self.slots = reading.slots
         self._condition = reading.condition
         self.read_ns = reading.read_ns
+        self.done_ns = reading.done_ns
         return reading.values
 
     def _work(self) -> None:
         self._begun = True
         reader = self._reader
         values = reader.step()
-        self._readings.put(Reading(reader.slots, values, reader.condition, reader.read_ns))
+        done_ns = self._clock.monotonic_ns()
+        self._readings.put(Reading(reader.slots, values, reader.condition, reader.read_ns, done_ns))

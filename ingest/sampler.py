@@ -85,8 +85,8 @@ class Sampler:
         self._fast = [source for source in self._sources if source.tier is Tier.FAST]
         self._captures = Captures(self._fast)
         self._rarer = [source for source in self._sources if source.tier is not Tier.FAST]
-        self._quiet_until_ns = 0
-        """Before then, wall time, no rarer source is due or has a reading under way."""
+        self._due_ns = 0
+        """When the next of the rarer sources is due, wall time."""
         self._begun_ns = 0
         """When the newest tick did, monotonic."""
         self._instants: list[Instant] = []
@@ -157,17 +157,16 @@ class Sampler:
         instant = self._wait(self._opened())
         self._captures.take()
         self._instants.append(instant)
-        others = self._captures.others
-        if others or instant.wall_ns + self._tick_ns // 2 >= self._quiet_until_ns:
+        self._rows.append(self._absent)
+        others, over = self._captures.others, self._is_time()
+        if others or over or instant.wall_ns + self._tick_ns // 2 >= self._due_ns:
             with np.errstate(over="ignore", invalid="ignore"):
                 readings, changed = self._poll([*others, *self._rarer], instant)
-                self._quiet_until_ns = min((source.wanted_ns for source in self._rarer), default=0)
+                self._due_ns = min((source.due_ns for source in self._rarer), default=0)
                 if changed:
                     return self._settle_changed(readings)
-                self._rows.append(self._row(readings))
-        else:
-            self._rows.append(self._absent)
-        return self.settle() if self._is_time() else []
+                self._put(readings)
+        return self.settle() if over else []
 
     def settle(self) -> list[Batch]:
         """The ticks that `advance` has taken and not given yet."""
@@ -226,13 +225,10 @@ class Sampler:
         return BackgroundReader(reader, self._clock, self._crew)
 
     def _poll(self, sources: Sequence[Source], instant: Instant) -> tuple[list[_Reading], bool]:
-        """Readings that are new at this tick, and whether the hardware of any source has changed."""
+        """Readings that are new, and whether the hardware of any source has changed."""
         readings: list[_Reading] = []
         changed = False
-        soon_ns = instant.wall_ns + self._tick_ns // 2
         for source in sources:
-            if source.wanted_ns > soon_ns:
-                continue
             values = source.poll(instant.wall_ns)
             changed |= source.changed
             if values is not None:
@@ -264,7 +260,7 @@ class Sampler:
             [one for one in readings if not one[0].changed],
             [one for one in readings if one[0].changed],
         )
-        self._rows.append(self._row(old))
+        self._put(old)
         channels = self.channels
         instants, values = self._parse()
         known = [Batch(channels, self._ticks(instants[:-1], values[:-1]))] if len(instants) > 1 else []
@@ -276,6 +272,14 @@ class Sampler:
     def _ticks(self, instants: Sequence[Instant], values: NDArray[np.float32]) -> list[Tick]:
         stored = self._stored(values)
         return [Tick(at.wall_ns, at.dt, row) for at, row in zip(instants, stored, strict=True)]
+
+    def _put(self, readings: Sequence[_Reading]) -> None:
+        """Lay each out in the newest tick, or in an earlier one by which a thread had it."""
+        for source, reading in readings:
+            at = first_after(self._instants, source.done_ns) if source.done_ns else -1
+            if self._rows[at] is self._absent:
+                self._rows[at] = self._absent.copy()
+            self._rows[at][source.place] = reading
 
     def _row(self, readings: Sequence[_Reading]) -> NDArray[np.float32]:
         values = self._absent.copy()
@@ -314,6 +318,13 @@ class Sampler:
             slot.period_seconds,
             slot.source,
         )
+
+
+def first_after(instants: Sequence[Instant], monotonic_ns: int) -> int:
+    """Which of `instants` is the first that is not before `monotonic_ns`; the last where all are."""
+    return next(
+        (at for at, one in enumerate(instants) if one.monotonic_ns >= monotonic_ns), len(instants) - 1
+    )
 
 
 def host_of(settings: AgentSettings) -> Host:

@@ -35,16 +35,16 @@ class Source:
         self._period_ns = period_ns
         self._delay_ns = delay_ns
         self._tick_ns = tick_ns
-        self._due_ns = 0
-        self._waits = False
+        self.due_ns = 0
+        """Until half a tick before then, wall time, nothing is to be read; 0 of what each tick reads."""
         self._slow = 0
         if in_background(reader.collector):
             self.reader = in_thread(reader)
 
     @property
-    def wanted_ns(self) -> int:
-        """Until half a tick before then, wall time, `poll` has nothing to do."""
-        return 0 if self._waits else self._due_ns
+    def done_ns(self) -> int:
+        """Since when a thread had what `poll` gave, monotonic; 0 of what `poll` itself read."""
+        return self.reader.done_ns if isinstance(self.reader, BackgroundReader) else 0
 
     @property
     def changed(self) -> bool:
@@ -76,12 +76,10 @@ class Source:
         self._watch(reader)
 
     def poll(self, wall_ns: int) -> Values | None:
-        """Values that are new at this tick, float64[slots]; None where there are none."""
+        """Values that are new since the last call, float64[slots]; None where there are none."""
         reader = self.reader
         if isinstance(reader, BackgroundReader):
-            values = reader.poll(self._is_due(wall_ns))
-            self._waits = reader.pending
-            return values
+            return reader.poll(self._is_due(wall_ns))
         if not self._is_due(wall_ns):
             return None
         values = reader.step()
@@ -97,11 +95,11 @@ class Source:
             return True
         half_ns = self._tick_ns // 2
         soon_ns = wall_ns + half_ns
-        if not self._due_ns:
-            self._due_ns = wall_ns - half_ns + (self._delay_ns - wall_ns + half_ns) % self._period_ns
-        if soon_ns < self._due_ns:
+        if not self.due_ns:
+            self.due_ns = wall_ns - half_ns + (self._delay_ns - wall_ns + half_ns) % self._period_ns
+        if soon_ns < self.due_ns:
             return False
-        self._due_ns = soon_ns - (soon_ns - self._delay_ns) % self._period_ns + self._period_ns
+        self.due_ns = soon_ns - (soon_ns - self._delay_ns) % self._period_ns + self._period_ns
         return True
 
     def _watch(self, reader: Reader) -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from hostsight.clock import FakeClock, floor_second
 from hostsight.settings import AgentSettings, Settings
-from ingest.collector import Collector, Host, Values
+from ingest.collector import Collector, Host, Tier, Values
 from ingest.collectors.agent import TicksCollector
 from ingest.kept_file import KeptFile
 from ingest.sampler import Batch, Sampler, Tick
-from tests.unit.fakes import FakeCollector, MediumCollector, slot
+from tests.unit.fakes import FakeCollector, MediumCollector, SlowCollector, slot
 
 
 class FileCollector(FakeCollector):
@@ -175,6 +176,32 @@ def test_hardware_that_another_tier_finds_is_laid_out_at_once(clock: FakeClock, 
     assert series(known, "b") == list(range(2, 14))
     assert [value for value in series(known, "n") if not np.isnan(value)] == [6]
     assert next(len(batch.channels) for batch in known) == 3
+
+
+class BackgroundCollector(SlowCollector):
+    tier: ClassVar[Tier] = Tier.MEDIUM
+    background: ClassVar[bool] = True
+
+
+def test_what_a_thread_read_stands_in_the_tick_that_came_next(clock: FakeClock, tmp_path: Path) -> None:
+    path = tmp_path / "counts"
+    path.write_text("0 0")
+    first, second = BackgroundCollector([slot("m")], [5]), BackgroundCollector([slot("n")], [6])
+    one = sampler(clock, FileCollector(path), first, second)
+    for collector in (first, second):
+        collector.gate.clear()
+        collector.begun.clear()
+    while not one.advance():
+        pass
+    known = [*one.advance(), *one.advance()]
+    clock.advance(0.01)
+    first.gate.set()
+    assert second.begun.wait(20)  # by the same thread, once it was through with the first
+    second.gate.set()
+    while not known:
+        known += one.advance()
+    one.close()
+    assert np.flatnonzero(np.isfinite(series(known, "m"))).tolist() == [2]
 
 
 def test_an_adaptive_rate_knows_each_tick_at_once(clock: FakeClock, tmp_path: Path) -> None:
