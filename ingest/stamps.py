@@ -30,13 +30,14 @@ def nanoseconds(path: Path, name: str, column: pa.ChunkedArray) -> tuple[NDArray
     Raises UsageError with row, column, value and the forms that are understood.
     """
     _refuse_gaps(path, name, column)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         column = _from_text(path, name, column)
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
-        zone = getattr(column.type, "tz", None)
-        plain = pa.timestamp("ns", zone)
-        stamps = column.cast(plain).cast(pa.int64()).to_numpy()
+        plain = pa.timestamp("ns", getattr(column.type, "tz", None))
+        stamps = _whole(path, name, column, plain)
         return stamps, kind if pa.types.is_timestamp(kind) else plain
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise UsageError(f"{path}: column {name} holds {kind} values and no times; write them as {FORMS}")
@@ -52,18 +53,26 @@ def _refuse_gaps(path: Path, name: str, column: pa.ChunkedArray) -> None:
 
 
 def _from_text(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """As the first of the forms that understands its first value; the row that is unlike it is named."""
-    forms: tuple[_Cast, ...] = (
-        lambda part: pc.cast(part, pa.timestamp("ns", "UTC")),
-        lambda part: pc.cast(part, pa.timestamp("ns")),
-        lambda part: pc.cast(part, pa.float64()),
-    )
-    cast = next((form for form in forms if _does(form, column[:1])), None)
-    if cast is None:
-        raise _wrong(path, name, 0, column)
+    """In the first of the forms that understands all; the row that is unlike the first is named."""
+    forms = [_to(form) for form in (pa.timestamp("ns", "UTC"), pa.timestamp("ns"), pa.int64(), pa.float64())]
+    cast = next((form for form in forms if _does(form, column)), None)
+    if cast is not None:
+        return cast(column)
+    cast = next((form for form in reversed(forms) if _does(form, column[:1])), None)
+    raise _wrong(path, name, 0 if cast is None else _first_wrong(cast, column), column)
+
+
+def _to(kind: pa.DataType) -> _Cast:
+    return lambda part: pc.cast(part, kind)
+
+
+def _whole(path: Path, name: str, column: pa.ChunkedArray, plain: pa.DataType) -> NDArray[np.int64]:
+    """Time stamps as nanoseconds, where so many years can be counted in them."""
+    cast = _to(plain)
     if not _does(cast, column):
-        raise _wrong(path, name, _first_wrong(cast, column), column)
-    return cast(column)
+        raise _beyond(path, name, _first_wrong(cast, column), column)
+    stamps: NDArray[np.int64] = cast(column).cast(pa.int64()).to_numpy()
+    return stamps
 
 
 def _does(cast: _Cast, column: pa.ChunkedArray) -> bool:
@@ -94,16 +103,22 @@ def _wrong(path: Path, name: str, row: int, column: pa.ChunkedArray) -> UsageErr
     )
 
 
+def _beyond(path: Path, name: str, row: int, column: pa.ChunkedArray) -> UsageError:
+    value = column[row].cast(pa.string()).as_py()
+    return UsageError(
+        f"{path}: row {row + 1} of column {name} is {value}, which is before 1678 or beyond the year 2262; write times as {FORMS}"
+    )
+
+
 def _from_numbers(path: Path, name: str, column: pa.ChunkedArray) -> NDArray[np.int64]:
-    numbers = column.cast(pa.int64() if pa.types.is_integer(column.type) else pa.float64()).to_numpy()
-    wrong = np.flatnonzero(~np.isfinite(numbers))
+    numbers = column.to_numpy()
+    sizes = np.abs(numbers.astype(np.float64))
+    wrong = np.flatnonzero(~np.isfinite(sizes))
     if len(wrong):
         raise _wrong(path, name, int(wrong[0]), column)
-    largest = float(np.abs(numbers).max(initial=0))
+    largest = float(sizes.max(initial=0))
     unit = next((unit for unit in _EPOCH_UNITS_NS if largest * unit >= _YEAR_1973_NS), SECOND_NS)
     if largest * unit > MAX_NS:
-        row = int(np.argmax(np.abs(numbers)))
-        raise UsageError(
-            f"{path}: row {row + 1} of column {name} is {column[row].as_py()}, which is beyond the year 2262; write times as {FORMS}"
-        )
+        raise _beyond(path, name, int(sizes.argmax()), column)
+    numbers = numbers.astype(np.float64 if numbers.dtype.kind == "f" else np.int64)
     return np.asarray(np.round(numbers * unit)).astype(np.int64)

@@ -107,6 +107,35 @@ def test_wide_and_long_tables_keep_the_same_stamps(tmp_path: Path, zone: str | N
     assert wide.ts.tolist() == long.ts.tolist() == [NOON_NS, NOON_NS + 60 * SECOND_NS]
 
 
+@pytest.mark.parametrize(
+    ("stamp", "told"),
+    [
+        (pa.array([0, 253_402_300_799], pa.timestamp("s")), "row 2 of column ts is 9999-12-31 23:59:59.000"),
+        (pa.array([-62_135_596_800, 0], pa.timestamp("s")), "row 1 of column ts is 0001-01-01 00:00:00.000"),
+        (pa.array([0, 10_000_000], pa.date32()), "row 2 of column ts is 29349-01-26"),
+        (pa.array([0, 2**64 - 1], pa.uint64()), "row 2 of column ts is 18446744073709551615"),
+        (pa.array([0, -(2**63)], pa.int64()), "row 2 of column ts is -9223372036854775808"),
+    ],
+)
+def test_a_time_that_nanoseconds_cannot_count_is_named(tmp_path: Path, stamp: pa.Array, told: str) -> None:
+    pq.write_table(pa.table({"ts": stamp, "a": [1.0, 2.0]}), tmp_path / "a.parquet")
+    with pytest.raises(UsageError, match=f"{told}, which is before 1678 or beyond the year 2262"):
+        read_recording(tmp_path / "a.parquet")
+
+
+def test_texts_that_are_kept_as_a_dictionary_are_times(tmp_path: Path) -> None:
+    texts = pa.array(["2026-01-31 12:00:00", "2026-01-31 12:01:00"]).dictionary_encode()
+    pq.write_table(pa.table({"ts": texts, "a": [1, 2]}), tmp_path / "a.parquet")
+    assert read_recording(tmp_path / "a.parquet").ts.tolist() == [NOON_NS, NOON_NS + 60 * SECOND_NS]
+
+
+def test_texts_of_nanoseconds_keep_the_last_digit(tmp_path: Path) -> None:
+    pq.write_table(
+        pa.table({"ts": [f"{NOON_NS + 1}", f"{NOON_NS + 3}"], "a": [1, 2]}), tmp_path / "a.parquet"
+    )
+    assert read_recording(tmp_path / "a.parquet").ts.tolist() == [NOON_NS + 1, NOON_NS + 3]
+
+
 def test_texts_without_a_zone_are_utc(tmp_path: Path) -> None:
     pq.write_table(
         pa.table({"ts": ["2026-01-31 12:00:00", "2026-01-31 12:01:00"], "a": [1, 2]}), tmp_path / "a.parquet"
