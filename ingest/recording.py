@@ -24,6 +24,9 @@ from ingest.store import SAMPLES
 TIME_NAMES = ("ts", "time", "timestamp", "datetime", "date", "_time")
 _LONG = ("channel", "value")
 _FEWEST_ROWS = 2
+_HEAD_BYTES = 1 << 20
+_MOST_NAMES = 8
+"""So many columns are named in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +87,27 @@ class _Table:
         self._table = table
         self._time = _time_column(path, table, time)
         self._rest = [name for name in table.column_names if name != self._time]
-        self._long = set(self._rest) == set(_LONG)
+        self._long = set(_LONG) <= set(self._rest)
 
     @property
     def names(self) -> list[str]:
-        """Of the columns beside the time, or of the channels of a long table."""
+        """Of the columns beside the time; of a long table the channels, and what columns it has too many."""
         if not self._long:
             return self._rest
-        return [
-            str(name) for name in pc.unique(self._table.column("channel")).to_pylist() if name is not None
-        ]
+        channels = pc.unique(self._table.column("channel")).to_pylist()
+        return [str(name) for name in channels if name is not None] + self._beside
+
+    @property
+    def _beside(self) -> list[str]:
+        return [name for name in self._rest if name not in _LONG]
 
     def recording(self, exclude: Collection[str]) -> Recording:
         path, table = self._path, self._table
+        if not table.num_rows:
+            raise UsageError(f"{path} has no rows; another recording is needed")
         ts, stamp = nanoseconds(path, self._time, table.column(self._time))
         if self._long:
+            self._refuse_beside(exclude)
             recording = _from_long(path, ts, stamp, table, exclude)
         else:
             kept = [name for name in self._rest if name not in exclude]
@@ -107,29 +116,59 @@ class _Table:
             recording = Recording(path, ts, stamp, tuple(kept), matrix)
         if not np.isfinite(recording.values).any():
             raise UsageError(
-                f"{path} has no rows or no column of numbers beside {self._time}; another recording is needed"
+                f"{path} has no column of numbers beside {self._time}; another recording is needed"
             )
         return recording
+
+    def _refuse_beside(self, exclude: Collection[str]) -> None:
+        """Another column may tell hosts or devices apart, whose channels must not become one."""
+        if beside := [name for name in self._beside if name not in exclude]:
+            raise UsageError(
+                f"{self._path} has {_named(beside)} beside {self._time}, channel and value; leave each out with --exclude, or write it into the channels' names"
+            )
 
 
 def _read(path: Path) -> pa.Table:
     try:
         path.stat()  # says plainly what is wrong, which pyarrow does not
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder; name a file in it")
         if path.suffix == ".parquet":
             return pa.parquet.read_table(path)
         if ".csv" in path.suffixes:
-            return pa.csv.read_csv(path)
+            return _read_csv(path)
     except OSError as error:
-        raise unreadable(error, path) from error
+        if error.errno:
+            raise unreadable(error, path) from error
+        raise _damaged(path, error) from error
     except pa.ArrowInvalid as error:
-        raise UsageError(
-            f"{path} is not what its name says ({error}); write it anew, or name it by what it is"
-        ) from error
+        raise _damaged(path, error) from error
     raise UsageError(f"{path} is neither .csv nor .parquet; convert it, or name it by what it is")
 
 
+def _damaged(path: Path, error: Exception) -> UsageError:
+    return UsageError(
+        f"{path} is damaged or not what its name says ({error}); write it anew, or name it by what it is"
+    )
+
+
+def _read_csv(path: Path) -> pa.Table:
+    """Separated by commas; or by semicolons, as where numbers have a decimal comma, or by tabs."""
+    with pa.input_stream(path) as file:
+        head = file.read(_HEAD_BYTES).partition(b"\n")[0]
+    mark = next((mark for mark in (b",", b";", b"\t") if mark in head), b",").decode()
+    return pa.csv.read_csv(
+        path,
+        parse_options=pa.csv.ParseOptions(delimiter=mark),
+        convert_options=pa.csv.ConvertOptions(decimal_point="," if mark == ";" else "."),
+    )
+
+
 def _time_column(path: Path, table: pa.Table, wanted: str | None) -> str:
-    names = table.column_names
+    try:
+        names = table.column_names
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: the names of columns are not in UTF-8; write it anew in UTF-8") from error
     if len(set(names)) < len(names):
         raise UsageError(f"{path} has two columns of the same name; rename one")
     if wanted is not None:
@@ -139,15 +178,22 @@ def _time_column(path: Path, table: pa.Table, wanted: str | None) -> str:
     found = next((name for name in TIME_NAMES if name in names), None)
     if found is None:
         raise UsageError(
-            f"{path} has no column {' or '.join(TIME_NAMES)}; name the one that holds the time with --time"
+            f"{path} has no column {' or '.join(TIME_NAMES)}, but {_named(names)}; name the one that holds the time with --time"
         )
     return found
+
+
+def _named(names: Sequence[str]) -> str:
+    """The first few, and that there are more."""
+    return ", ".join(map(repr, names[:_MOST_NAMES])) + (" ..." if len(names) > _MOST_NAMES else "")
 
 
 def _numbers(path: Path, name: str, column: pa.ChunkedArray) -> NDArray[np.float32]:
     try:
         numbers = (
-            column.cast(pa.float64()) if not pa.types.is_boolean(column.type) else column.cast(pa.int8())
+            column.cast(pa.int8())
+            if pa.types.is_boolean(column.type)
+            else column.cast(pa.float64(), safe=False)
         )
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise UsageError(

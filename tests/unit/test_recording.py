@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import re
 from pathlib import Path
 
@@ -87,6 +88,7 @@ def test_parquet_keeps_the_type_of_its_stamps(tmp_path: Path) -> None:
         ("ts,a\n9999999999999999999,1\n", "beyond the year 2262"),
         ("ts,rack\n1769860800,r1\n", "--exclude rack"),
         ("ts\n1769860800\n", "no column of numbers"),
+        ("ts,a\n", "has no rows"),
         ("ts,a\n1769860800,nan\n1769860860,inf\n", "no column of numbers"),
     ],
 )
@@ -160,10 +162,77 @@ def test_a_column_that_only_one_of_two_files_has_can_be_left_out(tmp_path: Path)
     assert [each.names for each in read_recordings([one, two], exclude=["rack"])] == [("a",), ("a",)]
 
 
+def test_numbers_too_large_to_be_exact_are_numbers(tmp_path: Path) -> None:
+    columns = {"signed": pa.array([2**60 + 1, 5]), "unsigned": pa.array([2**64 - 1, 5], pa.uint64())}
+    pq.write_table(pa.table({"ts": [0, 60], **columns}), tmp_path / "a.parquet")
+    assert read_recording(tmp_path / "a.parquet").values.tolist() == [[2.0**60, 2.0**64], [5, 5]]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("ts;a;b\n0;0,5;1\n60;1,25;2\n", [[0.5, 1], [1.25, 2]]),
+        ("ts;a;b\n0;0.5;1\n60;1.25;2\n", [[0.5, 1], [1.25, 2]]),
+        ("ts\ta\tb\n0\t0.5\t1\n60\t1.25\t2\n", [[0.5, 1], [1.25, 2]]),
+        ('ts,a,"b;c;d;e"\n0,0.5,1\n60,1.25,2\n', [[0.5, 1], [1.25, 2]]),
+        ("\ufeffts,a,b\r\n0,0.5,1\r\n60,1.25,2\r\n", [[0.5, 1], [1.25, 2]]),
+    ],
+)
+def test_what_separates_values_is_told_by_the_first_line(
+    tmp_path: Path, text: str, values: list[list[float]]
+) -> None:
+    assert read_recording(csv(tmp_path, text)).values.tolist() == values
+    packed = tmp_path / "a.csv.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    assert read_recording(packed).values.tolist() == values
+
+
+def test_a_long_table_with_another_column_is_refused_until_that_is_left_out(tmp_path: Path) -> None:
+    path = csv(tmp_path, "ts,host,channel,value\n0,h1,a,1\n60,h1,a,2\n")
+    with pytest.raises(
+        UsageError, match=r"has 'host' beside ts, channel and value; leave each out with --exclude"
+    ):
+        read_recording(path)
+    assert read_recording(path, exclude=["host"]).values.tolist() == [[1], [2]]
+
+
+def test_a_table_without_its_time_is_told_by_the_columns_it_has(tmp_path: Path) -> None:
+    names = ",".join(f"c{number}" for number in range(10))
+    with pytest.raises(UsageError, match=r"or _time, but 'c0', 'c1', .*'c7' \.\.\.; name the one"):
+        read_recording(csv(tmp_path, f"{names}\n{names}\n"))
+
+
+def test_what_is_damaged_is_not_a_matter_of_rights(tmp_path: Path) -> None:
+    whole = tmp_path / "whole.parquet"
+    pq.write_table(pa.table({"ts": range(9000), "a": np.random.default_rng(1).random(9000)}), whole)
+    torn = bytearray(whole.read_bytes())
+    torn[3000:3200] = bytes(200)
+    (tmp_path / "torn.parquet").write_bytes(torn)
+    packed = gzip.compress(b"ts,a\n" + b"0,1\n" * 9000)
+    (tmp_path / "cut.csv.gz").write_bytes(packed[:40])
+    (tmp_path / "no.csv.gz").write_bytes(b"ts,a\n0,1\n")
+    for name in ("torn.parquet", "cut.csv.gz", "no.csv.gz"):
+        with pytest.raises(UsageError, match=rf"{name} is damaged or not what its name says"):
+            read_recording(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_a_folder_is_no_recording(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    with pytest.raises(UsageError, match="is a folder; name a file in it"):
+        read_recording(tmp_path / name)
+
+
+def test_names_in_another_encoding_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("ts,é\n0,1\n60,2\n".encode("latin-1"))
+    with pytest.raises(UsageError, match="not in UTF-8"):
+        read_recording(tmp_path / "a.csv")
+
+
 def test_other_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"neither \.csv nor \.parquet"):
         read_recording(csv(tmp_path, "x", "a.txt"))
-    with pytest.raises(UsageError, match="not what its name says"):
+    with pytest.raises(UsageError, match="damaged or not what its name says"):
         read_recording(csv(tmp_path, "no parquet", "a.parquet"))
 
 
