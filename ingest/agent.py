@@ -107,7 +107,7 @@ def _collect(settings: Settings, data: DataFolder, clock: AgentClock) -> None:
             known = sampler.advance()
             if sampler.meter.clock_step:
                 say(_step(sampler.meter.clock_step))
-            if known:
+            if known or sampler.meter.ticks == 1:
                 watchdog.start()
                 recorder.take(known)
                 pulse.beat(sampler, recorder)
