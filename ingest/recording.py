@@ -225,14 +225,13 @@ class RecordingStore:
     """A recording as a store, so that it goes the same way as live telemetry.
 
     channels: one a column of the recording, of one host.
-    shift_ns: added to every stamp, so that each row falls into the middle of a pane of its own.
     """
 
     name: ClassVar[str] = "recording"
 
-    def __init__(self, recording: Recording, channels: Sequence[Channel], shift_ns: int = 0) -> None:
+    def __init__(self, recording: Recording, channels: Sequence[Channel]) -> None:
         order = np.argsort(recording.ts, kind="stable")
-        self._ts = recording.ts[order] + shift_ns
+        self._ts = recording.ts[order]
         self._values = recording.values[order]
         self._channels = tuple(channels)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -86,7 +86,8 @@ class Analyst:
         Raises UsageError where the two do not fit together, ModelError where there is too little to learn from.
         """
         frame = Frame.of(train, self.naming, _common(train, test), self.window)
-        learnt, told = frame.block(train), frame.block(test)
+        earlier, later = frame.apart(train.ts, test.ts)
+        learnt, told = frame.block(train, earlier), frame.block(test, later)
         history = History(layout_for(frame.window, int(learnt.ends[-1] - learnt.ends[0])))
         channels = {channel.id: channel for channel in frame.channels}
         baseline = fit_baseline(history.widen(learnt), channels, self.detect, self.seed)
@@ -96,7 +97,7 @@ class Analyst:
             )  # it does not follow what was learnt, so nothing came before it
         history.settle = baseline.settle
         block = history.widen(told)
-        scored, ends = baseline.score(block), frame.ends(test.ts)
+        scored, ends = baseline.score(block), frame.ends(later)
         ranking = baseline.calibration.ranking
         parts = _contributions(baseline, block, frame.channels) * np.exp(scored.rank)[:, np.newaxis]
         return Analysis(
@@ -128,20 +129,20 @@ def _common(train: Recording, test: Recording) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """How recordings become windows. shift_ns: moves each row into the middle of a pane, so that rows keep apart."""
+    """How recordings become windows. shift_ns: moves most rows into the middle of a pane of their own; None: panes hold several."""
 
     naming: Naming
     names: tuple[str, ...]
     window: WindowSettings
     period_ns: int
-    shift_ns: int
+    shift_ns: int | None
 
     @classmethod
     def of(cls, recording: Recording, naming: Naming, names: tuple[str, ...], live: WindowSettings) -> Frame:
         period_ns = recording.period_ns
-        window, shift_ns = window_for(period_ns, live), 0
+        window, shift_ns = window_for(period_ns, live), None
         if window is not live:
-            shift_ns = period_ns // 2 - int(np.median(recording.ts % period_ns))
+            shift_ns = (period_ns // 2 - int(np.median(recording.ts % period_ns))) % period_ns
         return cls(naming, names, window, period_ns, shift_ns)
 
     @property
@@ -149,9 +150,27 @@ class Frame:
         """One a name, in the same order."""
         return self.naming.channels(self.names, self.period_ns / SECOND_NS)
 
-    def block(self, recording: Recording) -> WindowBlock:
-        """All windows of the recording, through the same SQL as live telemetry; raises UsageError where it has none."""
-        store = RecordingStore(recording.only(self.names), self.channels, self.shift_ns)
+    def apart(
+        self, train: NDArray[np.int64], test: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Stamps for the rows of both. Where a window is a row, those of different times are in panes of their own."""
+        if self.shift_ns is None:
+            return train, test
+        if test.min() <= train.max():
+            return self._apart(train + self.shift_ns), self._apart(test + self.shift_ns)
+        both = self._apart(np.concatenate([train, test]) + self.shift_ns)
+        return both[: len(train)], both[len(train) :]
+
+    def _apart(self, ts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """In the middle of the pane that each falls into, or else of the next that no earlier row has."""
+        times, row = np.unique(ts, return_inverse=True)
+        pane_ns, before = self.window.pane.ns, np.arange(len(times))
+        panes = np.maximum.accumulate(times // pane_ns - before) + before
+        return np.asarray(panes * pane_ns + pane_ns // 2)[row]
+
+    def block(self, recording: Recording, ts: NDArray[np.int64]) -> WindowBlock:
+        """All windows of the recording with these stamps, through the same SQL as live telemetry; raises UsageError where it has none."""
+        store = RecordingStore(replace(recording.only(self.names), ts=ts), self.channels)
         span = store.span(self.naming.host)
         grid_ns = self.window.stride.ns
         rows = max(1, _CHUNK_VALUES // len(self.names))
@@ -170,8 +189,8 @@ class Frame:
         return found
 
     def ends(self, ts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """For each row the end of the newest window that holds nothing after it."""
-        reached = ts + self.shift_ns + self.period_ns
+        """For each row, by the stamps that `apart` gives, the end of the newest window that holds nothing after it."""
+        reached = ts + self.period_ns
         return np.asarray(reached - reached % self.window.stride.ns)
 
 

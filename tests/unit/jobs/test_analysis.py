@@ -105,6 +105,23 @@ def test_scores_do_not_depend_on_later_rows() -> None:
     assert np.array_equal(found.contributions, analysis().contributions[:720])
 
 
+def test_scores_do_not_depend_on_later_rows_where_stamps_are_uneven() -> None:
+    """Some rows come so close together that both are within one sampling period."""
+    rng = np.random.default_rng(7)
+    learnt, told = (
+        replace(each, ts=np.sort(each.ts + rng.normal(0, 20 * SECOND_NS, ROWS).astype(np.int64)))
+        for each in (train(), judged())
+    )
+    whole = ANALYST.analyse(learnt, told)
+    periods = (told.ts - told.ts[0]) // MINUTE_NS
+    (close,) = np.nonzero(np.diff(periods) == 0)
+    for rows in (int(close[20]) + 1, int(close[90]) + 1):
+        found = ANALYST.analyse(learnt, replace(told, ts=told.ts[:rows], values=told.values[:rows]))
+        assert np.array_equal(found.score, whole.score[:rows])
+        assert np.array_equal(found.contributions, whole.contributions[:rows])
+    assert len(np.unique(whole.score)) == ROWS
+
+
 def test_neither_the_order_of_rows_nor_a_column_of_one_half_matters() -> None:
     order = np.random.default_rng(9).permutation(ROWS)
     values = np.column_stack([judged().values, np.arange(ROWS)]).astype(np.float32)
