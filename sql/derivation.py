@@ -19,14 +19,13 @@ is absent; for grain host they are aggregated over the devices. A null or non-fi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import groupby
 from typing import Literal, cast
 
-import duckdb
 import pyarrow as pa
 
 from hostsight.channel import SUBSYSTEMS, WHOLE_HOST, Channel, Subsystem
@@ -145,10 +144,13 @@ class Derivation:
         self.channels = tuple(wire.target for wire in self._wires)
         self.statement = _compose({wire.of.metric: wire.of for wire in self._wires})
 
-    def install(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Make what `statement` reads, `panes` excepted."""
-        connection.register("derived_inputs", _inputs_table(self._wires))
-        connection.register("derived_outputs", _outputs_table(self._wires))
+    @property
+    def tables(self) -> Mapping[str, pa.Table]:
+        """What `statement` reads, `panes` excepted."""
+        return {
+            "derived_inputs": _inputs_table(self._wires),
+            "derived_outputs": _outputs_table(self._wires),
+        }
 
 
 def _compose(metrics: dict[str, Derived]) -> str:

@@ -69,6 +69,11 @@ def parameters(text: str) -> frozenset[str]:
     return frozenset(_PARAMETER.findall(code(text)))
 
 
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """The text, without its comments, with these pieces of SQL in the place of its `$name` parameters."""
+    return _PARAMETER.sub(lambda found: values[found[1]], code(text))
+
+
 def fetch(connection: duckdb.DuckDBPyConnection, text: str, bound: Bound | None = None) -> pa.Table:
     """Run one statement and give its rows; `bound` may hold more than the statement uses."""
     used = {name: value for name, value in (bound or {}).items() if name in parameters(text)}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -14,7 +15,7 @@ from ingest.store import SAMPLES
 from sql.derivation import Derivation
 from sql.engine import connect, statement
 from sql.pane_means import of_means
-from sql.prepared import Prepared, Slot
+from sql.prepared import Prepared
 from sql.schemas import FEATURES, PANES
 
 RUNS_A_SESSION = 300
@@ -30,17 +31,24 @@ class FeatureResult:
 
 
 class _Session:
-    """A connection with the statements prepared on it."""
+    """A connection with the statements prepared on it. fixed: what they say of the window, in panes."""
 
-    def __init__(self, derivation: Derivation) -> None:
-        self.connection = connect()
-        derivation.install(self.connection)
-        self.samples = Slot(self.connection, "samples", SAMPLES)
-        self.panes = Slot(self.connection, "panes", PANES)
-        self.to_panes = Prepared(self.connection, "to_panes", statement("panes"))
-        self.to_windows = Prepared(self.connection, "to_windows", statement("windows"))
-        text = derivation.statement
-        self.to_derived = Prepared(self.connection, "to_derived", text) if text else None
+    def __init__(self, derivation: Derivation, fixed: Mapping[str, int]) -> None:
+        self.connection = connect(threads=1)  # a second one adds up in an order that varies
+        prepared = partial(Prepared, self.connection, fixed=fixed)
+        self.to_panes = prepared("to_panes", statement("panes"), reads={"samples": SAMPLES}, gives=PANES)
+        self.to_windows = prepared("to_windows", statement("windows"), reads={"panes": PANES}, gives=FEATURES)
+        self.to_derived = (
+            prepared(
+                "to_derived",
+                derivation.statement,
+                reads={"panes": PANES},
+                gives=PANES,
+                kept=derivation.tables,
+            )
+            if derivation.statement
+            else None
+        )
 
 
 class FeatureBuilder:
@@ -50,12 +58,15 @@ class FeatureBuilder:
     """
 
     def __init__(self, window: WindowSettings, channels: Sequence[Channel]) -> None:
-        self._pane_ns = window.pane.ns
+        self._step_ns = window.stride.ns
         self._of_means = window.of_means
-        self._length = window.length.ns // window.pane.ns
-        self._stride = window.stride.ns // window.pane.ns
+        self._fixed = {
+            "pane_ns": window.pane.ns,
+            "length": window.length.ns // window.pane.ns,
+            "stride": window.stride.ns // window.pane.ns,
+        }
         self._derivation = Derivation(channels, window.pane)
-        self._session = _Session(self._derivation)
+        self._session = _Session(self._derivation, self._fixed)
         self._runs = 0
 
     @property
@@ -66,32 +77,21 @@ class FeatureBuilder:
     def panes(self, samples: pa.Table) -> pa.Table:
         """PANES of SAMPLES. Samples that are not finite count for nothing."""
         self._renew()
-        session = self._session
-        panes = session.to_panes.run(session.samples, samples, {"pane_ns": self._pane_ns}).cast(PANES)
+        panes = self._session.to_panes.run({"samples": samples})
         return of_means(panes) if self._of_means else panes
 
     def derive(self, panes: pa.Table) -> pa.Table:
         """PANES of the derived channels: one value (n = 1) a channel and pane whose inputs are all there."""
-        session = self._session
-        if session.to_derived is None:
-            return PANES.empty_table()
-        return session.to_derived.run(session.panes, panes, {"pane_ns": self._pane_ns}).cast(PANES)
+        to_derived = self._session.to_derived
+        return PANES.empty_table() if to_derived is None else to_derived.run({"panes": panes})
 
     def features(self, panes: pa.Table, ends: TimeRange) -> pa.Table:
         """FEATURES of the windows on the stride grid with `ends.start_ns < end <= ends.end_ns`.
 
         `panes` must reach back one window length before the first end, or that window counts as partly absent.
         """
-        step = self._stride * self._pane_ns
-        bound = {
-            "pane_ns": self._pane_ns,
-            "length": self._length,
-            "stride": self._stride,
-            "first_end": ends.start_ns // step + 1,
-            "last_end": ends.end_ns // step,
-        }
-        session = self._session
-        return session.to_windows.run(session.panes, panes, bound).cast(FEATURES)
+        first_end, last_end = ends.start_ns // self._step_ns + 1, ends.end_ns // self._step_ns
+        return self._session.to_windows.run({"panes": panes}, first_end=first_end, last_end=last_end)
 
     def build(self, samples: pa.Table, ends: TimeRange) -> FeatureResult:
         """Panes, derived panes and features in one go; `samples` reach back as `features` says."""
@@ -108,4 +108,4 @@ class FeatureBuilder:
         if self._runs > RUNS_A_SESSION:
             self._runs = 1
             self.close()
-            self._session = _Session(self._derivation)
+            self._session = _Session(self._derivation, self._fixed)
