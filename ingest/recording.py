@@ -25,6 +25,7 @@ TIME_NAMES = ("ts", "time", "timestamp", "datetime", "date", "_time")
 _LONG = ("channel", "value")
 _FEWEST_ROWS = 2
 _HEAD_BYTES = 1 << 20
+_LARGEST = float(np.finfo(np.float32).max)
 _MOST_NAMES = 8
 """So many columns are named in a message."""
 
@@ -33,7 +34,7 @@ _MOST_NAMES = 8
 class Recording:
     """ts: int64 [rows], nanoseconds, in the file's order; stamp: the type of the file's, as `nanoseconds` says.
 
-    values: float32 [rows, names], NaN is absent."""
+    values: float32 [rows, names], NaN is absent; what is beyond float32 is as far as that goes."""
 
     path: Path
     ts: NDArray[np.int64]
@@ -199,10 +200,10 @@ def _numbers(path: Path, name: str, column: pa.ChunkedArray) -> NDArray[np.float
         raise UsageError(
             f"{path}: column {name} holds no numbers; leave it out with --exclude {name}"
         ) from error
-    with np.errstate(over="ignore"):
-        values: NDArray[np.float32] = numbers.to_numpy().astype(np.float32)
+    values = numbers.to_numpy().astype(np.float64)
     values[~np.isfinite(values)] = np.nan
-    return values
+    kept: NDArray[np.float32] = values.clip(-_LARGEST, _LARGEST).astype(np.float32)
+    return kept
 
 
 def _from_long(

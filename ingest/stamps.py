@@ -26,7 +26,7 @@ _Cast = Callable[[pa.ChunkedArray], pa.ChunkedArray]
 def nanoseconds(path: Path, name: str, column: pa.ChunkedArray) -> tuple[NDArray[np.int64], pa.DataType]:
     """[rows], and the type that stands for the file's own: the same timestamp type, or plain nanoseconds.
 
-    Time stamps, texts in ISO 8601, or numbers since the epoch, in the unit that gives a year from 1973 to 2262.
+    Time stamps, texts in ISO 8601, or numbers since the epoch, in the unit that gives a year from 1973 to 2262, or else in seconds.
     Raises UsageError with row, column, value and the forms that are understood.
     """
     _refuse_gaps(path, name, column)
@@ -35,13 +35,16 @@ def nanoseconds(path: Path, name: str, column: pa.ChunkedArray) -> tuple[NDArray
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         column = _from_text(path, name, column)
+    stamp = pa.timestamp("ns", getattr(column.type, "tz", None))
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
-        plain = pa.timestamp("ns", getattr(column.type, "tz", None))
-        stamps = _whole(path, name, column, plain)
-        return stamps, kind if pa.types.is_timestamp(kind) else plain
-    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        stamps = _whole(path, name, column, stamp)
+    elif pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        stamps = _from_numbers(path, name, column)
+    else:
         raise UsageError(f"{path}: column {name} holds {kind} values and no times; write them as {FORMS}")
-    return _from_numbers(path, name, column), pa.timestamp("ns")
+    if stamps.min(initial=0) < 0:
+        raise _beyond(path, name, int(stamps.argmin()), column)
+    return stamps, kind if pa.types.is_timestamp(kind) else stamp
 
 
 def _refuse_gaps(path: Path, name: str, column: pa.ChunkedArray) -> None:
@@ -106,7 +109,7 @@ def _wrong(path: Path, name: str, row: int, column: pa.ChunkedArray) -> UsageErr
 def _beyond(path: Path, name: str, row: int, column: pa.ChunkedArray) -> UsageError:
     value = column[row].cast(pa.string()).as_py()
     return UsageError(
-        f"{path}: row {row + 1} of column {name} is {value}, which is before 1678 or beyond the year 2262; write times as {FORMS}"
+        f"{path}: row {row + 1} of column {name} is {value}, which is before 1970 or beyond the year 2262; write times as {FORMS}"
     )
 
 

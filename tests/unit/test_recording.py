@@ -116,12 +116,14 @@ def test_wide_and_long_tables_keep_the_same_stamps(tmp_path: Path, zone: str | N
         (pa.array([-62_135_596_800, 0], pa.timestamp("s")), "row 1 of column ts is 0001-01-01 00:00:00.000"),
         (pa.array([0, 10_000_000], pa.date32()), "row 2 of column ts is 29349-01-26"),
         (pa.array([0, 2**64 - 1], pa.uint64()), "row 2 of column ts is 18446744073709551615"),
+        (pa.array([-1.5, 60.0]), "row 1 of column ts is -1.5"),
+        (pa.array([60, -1], pa.timestamp("ms")), "row 2 of column ts is 1969-12-31 23:59:59.999"),
         (pa.array([0, -(2**63)], pa.int64()), "row 2 of column ts is -9223372036854775808"),
     ],
 )
-def test_a_time_that_nanoseconds_cannot_count_is_named(tmp_path: Path, stamp: pa.Array, told: str) -> None:
+def test_a_time_that_cannot_be_counted_from_1970_is_named(tmp_path: Path, stamp: pa.Array, told: str) -> None:
     pq.write_table(pa.table({"ts": stamp, "a": [1.0, 2.0]}), tmp_path / "a.parquet")
-    with pytest.raises(UsageError, match=f"{told}, which is before 1678 or beyond the year 2262"):
+    with pytest.raises(UsageError, match=f"{told}, which is before 1970 or beyond the year 2262"):
         read_recording(tmp_path / "a.parquet")
 
 
@@ -166,6 +168,13 @@ def test_numbers_too_large_to_be_exact_are_numbers(tmp_path: Path) -> None:
     columns = {"signed": pa.array([2**60 + 1, 5]), "unsigned": pa.array([2**64 - 1, 5], pa.uint64())}
     pq.write_table(pa.table({"ts": [0, 60], **columns}), tmp_path / "a.parquet")
     assert read_recording(tmp_path / "a.parquet").values.tolist() == [[2.0**60, 2.0**64], [5, 5]]
+
+
+def test_what_is_beyond_single_precision_is_not_absent(tmp_path: Path) -> None:
+    recording = read_recording(csv(tmp_path, "ts,a,b\n0,1e300,-1e300\n60,inf,1e400\n"))
+    most = float(np.finfo(np.float32).max)
+    assert recording.values[0].tolist() == [most, -most]
+    assert np.isnan(recording.values[1]).all()
 
 
 @pytest.mark.parametrize(
