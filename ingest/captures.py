@@ -58,8 +58,13 @@ class Captures:
         return parsed
 
     def _drop(self, error: Exception) -> list[Callable[[], None]]:
-        """Leave out the source that failed; what is to be taken of those after it."""
+        """Leave out the source that failed; what is to be taken of those after it.
+
+        A watchdog may ring when all is taken: then none did.
+        """
         behind = [one for one in self._captured if len(one[1].captured) <= self._ticks]
+        if not behind:
+            return []
         (source, reader), *rest = behind
         source.fail(reader, error)
         self.others.append(source)

@@ -14,6 +14,7 @@ from hostsight.settings import AgentSettings, Settings
 from ingest.collector import Collector, Host, Tier, Values
 from ingest.collectors.agent import TicksCollector
 from ingest.kept_file import KeptFile
+from ingest.reader import HeldUpError, Reader
 from ingest.sampler import Batch, Sampler, Tick
 from tests.unit.fakes import FakeCollector, MediumCollector, SlowCollector, slot
 
@@ -278,6 +279,20 @@ def test_a_capture_that_fails_costs_its_second_and_no_other_collector(
     assert series(known, "other") == [7, 7, 7]
     assert np.isnan(series(known, "b")).all()
     assert [beat.state for beat in one.collectors()] == ["failed", "ok"]
+
+
+def test_a_watchdog_that_rings_when_all_is_taken_costs_nothing(
+    clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ring(reader: Reader) -> None:
+        reader.captured.append(clock.monotonic_ns())
+        raise HeldUpError
+
+    path = tmp_path / "counts"
+    path.write_text("0 0")
+    monkeypatch.setattr(Reader, "_stamp", ring)
+    one = sampler(clock, FileCollector(path))
+    assert series(write_and_advance(one, path, ["0 1", "0 2"]), "b") == [1, 2]
 
 
 def test_what_opens_anew_after_a_failed_capture_may_have_other_channels(
