@@ -40,6 +40,9 @@ class Measured:
 def bench_detect(settings: Settings, data: Path) -> dict[str, object]:
     """Analyse every machine of the folder, as many at once as there are CPUs. Raises UsageError where there is none."""
     found = machines(data)
+    for machine in found:  # what is wrong is told before the first is learnt from
+        machine.labels()
+        machine.causes()
     workers = min(len(found), psutil.cpu_count() or 1)
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
         measured = list(pool.map(partial(measure, settings), found))
@@ -51,7 +54,7 @@ def bench_detect(settings: Settings, data: Path) -> dict[str, object]:
         {"data": str(data), "machines": len(found), "alert_budget": settings.detect.alert_budget},
         {
             "sets": {name: _summary(group) for name, group in sets.items()},
-            "left_out": _left_out(sets),
+            "left_out": left_out(sets),
             "machines": {one.machine: _row(one) for one in measured},
         },
     )
@@ -136,7 +139,7 @@ def _row(one: Measured) -> dict[str, object]:
     }
 
 
-def _left_out(sets: Mapping[str, Sequence[Measured]]) -> dict[str, object]:
+def left_out(sets: Mapping[str, Sequence[Measured]]) -> dict[str, object]:
     """What each machine gets from the way to rank that is best on all others (sets count alike), and which that is."""
     everyone = [(name, one) for name, group in sets.items() for one in group]
     chosen = {}
@@ -144,8 +147,8 @@ def _left_out(sets: Mapping[str, Sequence[Measured]]) -> dict[str, object]:
         rest = {key: [each for each in group if each is not one] for key, group in sets.items()}
         best = max(
             one.ranked,
-            key=lambda way, rest=rest: np.mean(  # type: ignore[misc]  # mypy does not see the default's type
-                [_mean([each.ranked[way][0] for each in group]) for group in rest.values() if group]
+            key=lambda way, rest=rest: _mean(  # type: ignore[misc]  # mypy does not see the default's type
+                [_mean([each.ranked[way][0] for each in group]) for group in rest.values()]
             ),
         )
         chosen[one.machine] = (name, best, one.ranked[best])

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hostsight.clock import SECOND_NS
 from hostsight.errors import UsageError
+from hostsight.files import unreadable
 from models.protocol import Floats
 
 LABEL = "label"
@@ -46,11 +48,35 @@ class Machine:
         return self.name.partition("/")[0]
 
     def labels(self) -> NDArray[np.bool_]:
-        column = pq.read_table(self.folder / "test.parquet", columns=[LABEL]).column(LABEL)
-        return np.asarray(column.to_numpy() > 0)
+        """[rows] of the test half. Raises UsageError where it has none, or none of numbers."""
+        path = self.folder / "test.parquet"
+        try:
+            table = pq.read_table(path, columns=[LABEL])
+            return np.asarray(table.column(LABEL).cast(pa.float64()).to_numpy() > 0)
+        except (KeyError, pa.ArrowException) as error:
+            raise UsageError(
+                f"{path}: the column {LABEL}, 0 or 1 for each row, cannot be read ({error}); write it anew, or leave that machine out"
+            ) from error
+        except OSError as error:
+            raise unreadable(error, path) from error
 
     def causes(self) -> tuple[Cause, ...]:
-        return msgspec.json.decode((self.folder / "causes.json").read_bytes(), type=_Causes).causes
+        """Raises UsageError where there is no file of them, or what it holds is not understood."""
+        path = self.folder / "causes.json"
+        try:
+            found = msgspec.json.decode(path.read_bytes(), type=_Causes).causes
+        except OSError as error:
+            raise unreadable(error, path) from error
+        except msgspec.DecodeError as error:
+            raise UsageError(
+                f'{path} is not {{"causes": [{{"first_row": 3, "end_row": 5, "metrics": ["cpu"]}}]}} ({error}); write it anew'
+            ) from error
+        for cause in found:
+            if not 0 <= cause.first_row < cause.end_row:
+                raise UsageError(
+                    f"{path}: rows {cause.first_row} to {cause.end_row} are no incident; first_row begins it, end_row is the row after it"
+                )
+        return found
 
 
 def machines(data: Path) -> list[Machine]:

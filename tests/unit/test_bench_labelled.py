@@ -9,8 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.metrics import average_precision_score, precision_recall_curve
 
-from bench.labelled import Cause, auc_pr, best_f1, hit_rate, incidents, machines, shown
+from bench.detect import Measured, bench_detect, left_out
+from bench.labelled import Cause, Shown, auc_pr, best_f1, hit_rate, incidents, machines, shown
 from hostsight.errors import UsageError
+from hostsight.settings import Settings
 
 LABELS = np.array([0, 0, 1, 1, 0, 0, 0, 1, 0, 0], bool)
 TS = np.arange(10) * 3600 * 10**9
@@ -64,17 +66,70 @@ def test_a_hit_is_a_named_metric_among_the_first() -> None:
     assert hit_rate(parts, ["a", "b", "c", "d"], causes, 1.5) == 0.5
 
 
+CAUSES = {"causes": [{"first_row": 2, "end_row": 4, "metrics": ["x"]}]}
+
+
+def labelled(data: Path, **test: pa.Array) -> Path:
+    """The folder of a machine; test: columns of its test half in place of a label a row."""
+    folder = data / "smd" / "machine-1"
+    folder.mkdir(parents=True)
+    columns = {"ts": pa.array(TS, pa.timestamp("ns")), "x": pa.array(TS * 1.0)}
+    pq.write_table(pa.table(columns), folder / "train.parquet")
+    label = {"label": pa.array(LABELS.astype(np.int8))}
+    pq.write_table(pa.table(columns | (test or label)), folder / "test.parquet")
+    (folder / "causes.json").write_text(json.dumps(CAUSES), "utf-8")
+    return folder
+
+
 def test_machines_are_found_by_their_two_halves(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no labelled machine"):
         machines(tmp_path)
-    folder = tmp_path / "smd" / "machine-1"
-    folder.mkdir(parents=True)
-    table = pa.table({"ts": pa.array(TS, pa.timestamp("ns")), "x": TS * 1.0, "label": LABELS.astype(np.int8)})
-    for half in ("train", "test"):
-        pq.write_table(table, folder / f"{half}.parquet")
-    causes = {"causes": [{"first_row": 2, "end_row": 4, "metrics": ["x"]}]}
-    (folder / "causes.json").write_text(json.dumps(causes), "utf-8")
+    labelled(tmp_path)
     (found,) = machines(tmp_path)
     assert (found.name, found.set) == ("smd/machine-1", "smd")
     assert found.labels().tolist() == LABELS.tolist()
     assert found.causes() == (Cause(2, 4, ("x",)),)
+
+
+@pytest.mark.parametrize("test", [{"y": pa.array(TS)}, {"label": pa.array(["no"] * len(TS))}])
+def test_a_machine_without_labels_is_named_before_any_is_learnt_from(
+    tmp_path: Path, test: dict[str, pa.Array]
+) -> None:
+    labelled(tmp_path, **test)
+    with pytest.raises(
+        UsageError, match=r"test\.parquet: the column label, 0 or 1 for each row, cannot be read"
+    ):
+        bench_detect(Settings(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", r"is not \{\"causes\": .* \(Input data was truncated\); write it anew"),
+        ('{"causes": [{"first_row": "a"}]}', "Expected `int`, got `str`"),
+        ('{"causes": [{"first_row": 4, "end_row": 2, "metrics": []}]}', "rows 4 to 2 are no incident"),
+        ('{"causes": [{"first_row": -4, "end_row": 2, "metrics": []}]}', "rows -4 to 2 are no incident"),
+        (None, r"causes\.json cannot be read \(No such file"),
+    ],
+)
+def test_causes_that_are_not_understood_are_named(tmp_path: Path, text: str | None, words: str) -> None:
+    path = labelled(tmp_path) / "causes.json"
+    path.unlink()
+    if text is not None:
+        path.write_text(text, "utf-8")
+    with pytest.raises(UsageError, match=words):
+        bench_detect(Settings(), tmp_path)
+
+
+def test_a_lone_machine_gets_the_first_way_since_no_other_chooses() -> None:
+    one = Measured("smd/a", {"zscore": (0.2, 0.3), "fused": (0.6, 0.7)}, 1.0, 1.0, Shown(1, 1, 1, 1), 1.0)
+    found = left_out({"smd": [one]})
+    assert found == {"sets": {"smd": {"auc_pr": 0.2, "best_f1": 0.3}}, "chosen": {"smd/a": "zscore"}}
+
+
+def test_each_machine_gets_what_is_best_on_the_others() -> None:
+    ways = {"a": {"x": (0.9, 0.8), "y": (0.1, 0.2)}, "b": {"x": (0.3, 0.3), "y": (0.5, 0.6)}}
+    group = [Measured(name, ranked, 1.0, 1.0, Shown(1, 1, 1, 1), 1.0) for name, ranked in ways.items()]
+    found = left_out({"smd": group})
+    assert found["chosen"] == {"a": "y", "b": "x"}
+    assert found["sets"] == {"smd": {"auc_pr": pytest.approx(0.2), "best_f1": pytest.approx(0.25)}}
