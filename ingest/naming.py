@@ -70,6 +70,11 @@ class Naming:
     host: str = RECORDED
     named: Mapping[str, Named] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Raises SettingsError where the host's name is empty."""
+        if not self.host.strip():
+            raise SettingsError("the host of a recording has no name; give it one with --host or in the map")
+
     def of(self, host: str) -> Naming:
         """The same for a recording of that host."""
         return replace(self, host=host)

@@ -17,7 +17,7 @@ from hostsight.timerange import TimeRange, format_duration
 from ingest.naming import Naming
 from ingest.recording import Recording, RecordingStore
 from jobs.windows import WindowStream
-from models.baseline import Baseline, fit_baseline
+from models.baseline import FEWEST_WINDOWS, Baseline, fit_baseline
 from models.budget import persistence
 from models.episode_state import EpisodeChange
 from models.episodes import EpisodeTracker
@@ -28,6 +28,8 @@ from models.protocol import Floats, WindowBlock
 from models.scored import Scored
 from models.signal_watch import SignalWatch
 
+TIME = "ts"
+"""What the time is called in the results."""
 _UNLIKE = 1.5
 """Sampling periods further apart than this factor make two recordings incomparable."""
 _CHUNK_VALUES = 2_000_000
@@ -83,11 +85,15 @@ class Analyst:
     def analyse(self, train: Recording, test: Recording) -> Analysis:
         """Fit on `train` alone; score every row of `test`, each by itself and what came before it.
 
-        Raises UsageError where the two do not fit together, ModelError where there is too little to learn from.
+        Raises UsageError where the two do not fit together, or there is too little to learn from.
         """
         frame = Frame.of(train, self.naming, _common(train, test), self.window)
         earlier, later = frame.apart(train.ts, test.ts)
         learnt, told = frame.block(train, earlier), frame.block(test, later)
+        if len(learnt.ends) < FEWEST_WINDOWS:
+            raise UsageError(
+                f"{train.path} holds {len(learnt.ends)} windows, too few to learn from; give a recording of at least {FEWEST_WINDOWS}"
+            )
         history = History(layout_for(frame.window, int(learnt.ends[-1] - learnt.ends[0])))
         channels = {channel.id: channel for channel in frame.channels}
         baseline = fit_baseline(history.widen(learnt), channels, self.detect, self.seed)
@@ -119,6 +125,10 @@ def _common(train: Recording, test: Recording) -> tuple[str, ...]:
     if not names:
         raise UsageError(
             f"{train.path} and {test.path} have no column in common; name the columns of one as those of the other"
+        )
+    if TIME in names:
+        raise UsageError(
+            f"{train.path} and {test.path} have a metric named {TIME}, as the time is in the results; leave it out with --exclude {TIME}, or name it otherwise"
         )
     if not 1 / _UNLIKE < test.period_ns / train.period_ns < _UNLIKE:
         raise UsageError(

@@ -10,27 +10,31 @@ import pyarrow.parquet as pq
 
 from hostsight.clock import iso
 from hostsight.files import make_folder, storage_error, write_atomic
-from jobs.analysis import Analysis
+from jobs.analysis import TIME, Analysis
 from models.episode_state import EpisodeChange
 
 _REMEDY = "choose another folder with --out"
 SCORES, CONTRIBUTIONS, EPISODES = "scores.parquet", "contributions.parquet", "episodes.json"
 
 
+def make_out(folder: Path) -> None:
+    """Raises StorageError, FullError where the files of an analysis could not be kept there."""
+    make_folder(folder, _REMEDY)
+
+
 def write_analysis(analysis: Analysis, folder: Path) -> None:
     """`scores.parquet` (ts, score), `contributions.parquet` (ts, a column a metric) and `episodes.json` (start, end and more).
 
-    One row a row of the test recording, in its order. Raises StorageError, FullError.
+    One row a row of the test recording, in its order; into a folder that is there. Raises StorageError, FullError.
     """
-    make_folder(folder, _REMEDY)
     ts = (
         pa.array(analysis.ts)
         .cast(pa.timestamp("ns", getattr(analysis.stamp, "tz", None)))
         .cast(analysis.stamp)
     )
     parts = {name: analysis.contributions[:, index] for index, name in enumerate(analysis.names)}
-    _write(folder / SCORES, pa.table({"ts": ts, "score": analysis.score}))
-    _write(folder / CONTRIBUTIONS, pa.table({"ts": ts, **parts}))
+    _write(folder / SCORES, pa.table({TIME: ts, "score": analysis.score}))
+    _write(folder / CONTRIBUTIONS, pa.table({TIME: ts, **parts}))
     told = msgspec.json.format(msgspec.json.encode(episodes(analysis)), indent=1)
     write_atomic(folder / EPISODES, told, remedy=_REMEDY)
 

@@ -59,10 +59,11 @@ def command(
     scored from the past alone. A column that only one of the two has is left out.
     """
     from jobs.analysis import Analyst
-    from jobs.analysis_files import summarise, write_analysis
+    from jobs.analysis_files import make_out, summarise, write_analysis
 
     settings = load_settings(data_folder())
     train, test = choice.read(train_path, test_path)
+    make_out(out)  # before what may take minutes
     narrate(f"learning from {len(train.ts)} rows of {len(train.names)} columns, then judging {len(test.ts)}")
     naming = choice.naming(train, test)
     analysis = Analyst(settings.detect, settings.window, naming).analyse(train, test)

@@ -65,9 +65,9 @@ def test_a_folder_that_cannot_be_written_is_one_of_out(
     path = str(table(tmp_path, "train", 0))
     words = ["--train", path, "--test", path, "--exclude", "rack", "--out", "/proc/out"]
     assert main(["analyze", *words]) == 1
-    assert (
-        "creating /proc/out; check that place, or choose another folder with --out" in capsys.readouterr().err
-    )
+    said = capsys.readouterr().err
+    assert "creating /proc/out; check that place, or choose another folder with --out" in said
+    assert "learning" not in said
 
 
 def test_an_import_that_cannot_begin_leaves_no_folder(
@@ -77,6 +77,12 @@ def test_an_import_that_cannot_begin_leaves_no_folder(
     assert main(["--data", str(data), "import", str(tmp_path / "gone.csv")]) == 2
     assert "gone.csv cannot be read (No such file or directory)" in capsys.readouterr().err
     assert not data.exists()
+
+
+def test_a_host_without_a_name_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["import", str(table(tmp_path, "a", 0)), "--exclude", "rack", "--host", " "]
+    assert main(["--data", str(tmp_path / "data"), *words]) == 2
+    assert "has no name; give it one with --host" in capsys.readouterr().err
 
 
 def test_import_brings_a_file_into_the_lake_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

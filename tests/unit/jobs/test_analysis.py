@@ -148,6 +148,10 @@ def test_recordings_that_do_not_fit_together_are_refused() -> None:
         ANALYST.analyse(replace(train(), values=empty), judged())
     with pytest.raises(UsageError, match=r"made\.parquet holds no finite value"):
         ANALYST.analyse(train(), replace(judged(), values=empty))
+    with pytest.raises(UsageError, match=r"have a metric named ts, .* leave it out with --exclude ts"):
+        ANALYST.analyse(*(replace(each, names=("ts", *NAMES[1:])) for each in (train(), judged())))
+    with pytest.raises(UsageError, match=r"made\.parquet holds 12 windows, too few .* at least 30"):
+        ANALYST.analyse(recording(0, 12), judged())
     with pytest.raises(UsageError, match="a row every 5m"):
         ANALYST.analyse(train(), recording(ROWS, period_ns=5 * MINUTE_NS))
 
@@ -168,10 +172,10 @@ def test_ten_rows_a_second_are_judged_in_live_windows() -> None:
 
 
 def test_the_files_hold_a_row_a_row(tmp_path: Path) -> None:
-    write_analysis(analysis(), tmp_path / "out")
-    scores = pq.read_table(tmp_path / "out" / "scores.parquet")
-    parts = pq.read_table(tmp_path / "out" / "contributions.parquet")
-    episodes = json.loads((tmp_path / "out" / "episodes.json").read_text())
+    write_analysis(analysis(), tmp_path)
+    scores = pq.read_table(tmp_path / "scores.parquet")
+    parts = pq.read_table(tmp_path / "contributions.parquet")
+    episodes = json.loads((tmp_path / "episodes.json").read_text())
     assert scores.column("ts").cast(pa.int64()).to_numpy().tolist() == judged().ts.tolist()
     assert parts.column_names == ["ts", *NAMES]
     assert len(episodes) == len(analysis().episodes)
