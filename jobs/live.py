@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import threading
 import time
 
 import psutil
@@ -27,12 +28,15 @@ from jobs.schedule import MATERIALISE
 from jobs.sentences import sentence
 from migrations import open_state
 
+POLL_SECONDS = 0.2
+"""How often the store is asked for a new whole second."""
+
 RETRY_SECONDS = 1.0
 REPORT_SECONDS = 1.0
 
 
 class LiveJob:
-    """`run` and `close` are called from one thread, and from that one alone."""
+    """`follow`, or `run` and `close`, are called from one thread, and from that one alone."""
 
     def __init__(self, settings: Settings, data: DataFolder, store: Store, clock: Clock) -> None:
         self._settings = settings
@@ -44,12 +48,19 @@ class LiveJob:
         self._run: Run | None = None
         self._error: str | None = None
         self._retry_ns = 0
-        self._closed = False
         self._reporter = _Reporter(data, store.name, clock)
+
+    def follow(self, stop: threading.Event) -> None:
+        """Run again and again until `stop` is set, then close. No scheduler's job: planning each run would cost more than most."""
+        try:
+            while not stop.wait(POLL_SECONDS):
+                self.run()
+        finally:
+            self.close()
 
     def run(self) -> None:
         """Never raises: what fails is recorded, told once on stderr, and tried again after a second."""
-        if self._closed or self._clock.monotonic_ns() < self._retry_ns:
+        if self._clock.monotonic_ns() < self._retry_ns:
             return
         try:
             self._step()
@@ -97,7 +108,6 @@ class LiveJob:
         self._reporter.report(self._materialiser, self._error)
 
     def close(self) -> None:
-        self._closed = True
         with contextlib.suppress(sqlite3.Error):
             self._end_run(None)
         if self._materialiser is not None:

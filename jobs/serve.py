@@ -35,9 +35,6 @@ from jobs.textfile import TextfileJob
 from jobs.watermarks import positions
 from migrations import open_state
 
-POLL_SECONDS = 0.2
-"""How often the store is asked for a new whole second."""
-
 REQUEST_SECONDS = 2.0
 """How often requests for a refit are looked for."""
 
@@ -125,28 +122,23 @@ class _Worker(BasePoolExecutor):  # type: ignore[misc]  # APScheduler has no typ
     """An executor of one thread: a job a worker, so that none waits for another."""
 
     def __init__(self, name: str) -> None:
-        self.pool = ThreadPoolExecutor(1, thread_name_prefix=name)
-        super().__init__(self.pool)
+        super().__init__(ThreadPoolExecutor(1, thread_name_prefix=name))
 
 
 class Pipeline:
-    """The scheduler and its jobs."""
+    """The live job in a thread of its own, and the scheduler with all others."""
 
     def __init__(
         self, settings: Settings, data: DataFolder, store: Store, clock: Clock, stop: threading.Event
     ) -> None:
         logging.getLogger("apscheduler").setLevel(logging.CRITICAL)  # the jobs report to `status` themselves
-        self._live = LiveJob(settings, data, store, clock)
+        live = LiveJob(settings, data, store, clock)
+        self._live = threading.Thread(target=live.follow, args=(stop,), name="materialise")
         self._refit = RefitJob(settings, data, clock, stop)
-        self._worker = _Worker("materialise")
         self._scheduler = BackgroundScheduler(
             timezone=UTC,
             executors={
-                "materialise": self._worker,
-                **{
-                    name: _Worker(name)
-                    for name in (COMPACT, REFIT, RETAIN, "nightly", *RECEIVERS, "textfile")
-                },
+                name: _Worker(name) for name in (COMPACT, REFIT, RETAIN, "nightly", *RECEIVERS, "textfile")
             },
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
         )
@@ -156,7 +148,6 @@ class Pipeline:
     def _add_jobs(self, settings: Settings, data: DataFolder, clock: Clock) -> None:
         table = schedules(settings.jobs)
         add = self._scheduler.add_job
-        add(self._live.run, _every(POLL_SECONDS), id="materialise", executor="materialise")
         add(self._refit.run, _every(REQUEST_SECONDS), id="requests", executor=REFIT)
         nightly = (settings, data, clock)
         add(ask_nightly, cron(table[REFIT]), nightly, id=REFIT, executor="nightly", next_run_time=_now())
@@ -176,6 +167,7 @@ class Pipeline:
 
     def start(self) -> None:
         self._scheduler.start()
+        self._live.start()
 
     def run_all_now(self) -> None:
         """After a step of the wall clock, by which the scheduler tells time: what was planned by the old clock is
@@ -184,9 +176,9 @@ class Pipeline:
             job.modify(next_run_time=_now())
 
     def shut_down(self) -> None:
-        """Let the runs under way end; the live job's resources are released in the thread that made them."""
+        """Let the runs under way end, once `stop` is set."""
         self._scheduler.pause()
-        self._worker.pool.submit(self._live.close).result()
+        self._live.join()
         self._scheduler.shutdown(wait=True)
 
 

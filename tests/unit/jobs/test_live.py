@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -144,8 +145,23 @@ def test_a_report_counts_as_running_only_while_it_is_young(
     assert not report.running(clock.wall_ns() + 10 * SECOND_NS)
 
 
-def test_a_closed_job_does_nothing_more(job: LiveJob, state: sqlite3.Connection) -> None:
-    job.close()
-    job.run()
+class Waits(threading.Event):
+    """Is set at the wait after `most`."""
 
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._left = most
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self._left -= 1
+        return self._left < 0
+
+
+def test_following_runs_until_told_to_stop_and_ends_the_row(
+    job: LiveJob, store: MoodyStore, state: sqlite3.Connection, clock: FakeClock
+) -> None:
+    job.follow(Waits(0))
     assert rows(state) == []
+
+    job.follow(Waits(3))
+    assert rows(state) == [("ok", 5, None)]
