@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,7 @@ class Calibration:
     ranking: Ranking
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Baseline:
     """Aligns any block by channel id: channels it does not know are ignored, those a block lacks count as expected.
 
@@ -72,11 +73,11 @@ class Baseline:
     percentile: float
     windows: int
 
-    @property
+    @cached_property
     def ids(self) -> NDArray[np.int64]:
         return np.array([channel.id for channel in self.channels], np.int64)
 
-    @property
+    @cached_property
     def kept(self) -> NDArray[np.intp]:
         return np.unique(self.standing)
 
@@ -147,10 +148,14 @@ class Baseline:
 
     def _material(self, steps: Floats) -> NDArray[np.bool_]:
         """Whether some channel's level is further from usual than matters; of one in no known unit, whatever deviates."""
-        known = np.array([bool(channel.unit) for channel in self.channels])
+        known = self._in_known_unit
         far = np.abs(steps) >= STEPS_PER_EFFECT
         levels = far[:, :, self.layout.columns("mean")][:, known]
         return np.asarray(levels.any(axis=(1, 2)) | far[:, ~known].any(axis=(1, 2)))
+
+    @cached_property
+    def _in_known_unit(self) -> NDArray[np.bool_]:
+        return np.array([bool(channel.unit) for channel in self.channels], np.bool_)
 
     def _covered(self, values: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Whether the channels that were always there in training are mostly here."""

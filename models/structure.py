@@ -116,6 +116,7 @@ class StopWatch:
     _watched: Flags = field(init=False)
     _sources: Counts = field(init=False)
     _devices: Counts = field(init=False)
+    _presence: Flags = field(init=False)
 
     def __post_init__(self) -> None:
         count = len(self.channels)
@@ -126,6 +127,7 @@ class StopWatch:
         self._watched = regular & np.array([_lasting(channel) for channel in self.channels], bool)
         self._sources = _numbered([channel.source.replace(channel.device, "*") for channel in self.channels])
         self._devices = _numbered([f"{each.subsystem} {each.device}" for each in self.channels])
+        self._presence = np.array([channel.metric == _PRESENT for channel in self.channels], bool)
 
     def look(self, ends: Counts, levels: NDArray[np.float32]) -> Stops:
         """levels: [windows, channels], NaN is absent."""
@@ -136,8 +138,7 @@ class StopWatch:
         alive = (self.gaps != NEVER) & ~over
         goes_on = _any_of(alive, self._sources) | _any_of(self._missing(levels), self._devices)
         stopped = self._watched & over & goes_on & self._most_are_there(over)[:, np.newaxis]
-        devices = np.array([channel.metric != _PRESENT for channel in self.channels], bool)
-        vanished = stopped & ~_any_of(alive & devices, self._devices)
+        vanished = stopped & ~_any_of(alive & ~self._presence, self._devices)
         if len(ends):
             self._absent, self._seen_ns = absent[-1], since_ns[-1]
         return Stops(stopped, since_ns, vanished)
@@ -152,12 +153,11 @@ class StopWatch:
     def _missing(self, levels: NDArray[np.float32]) -> Flags:
         """Where `device_present` says that a device is missing, until it says otherwise."""
         flags = np.zeros(levels.shape, np.bool_)
-        for place, channel in enumerate(self.channels):
-            if channel.metric == _PRESENT:
-                held = np.concatenate([self._level[place : place + 1], levels[:, place]])
-                last = np.maximum.accumulate(np.where(np.isfinite(held), np.arange(len(held)), 0))
-                flags[:, place] = held[last][1:] < 1
-                self._level[place] = held[last[-1]]
+        for place in np.flatnonzero(self._presence).tolist():
+            held = np.concatenate([self._level[place : place + 1], levels[:, place]])
+            last = np.maximum.accumulate(np.where(np.isfinite(held), np.arange(len(held)), 0))
+            flags[:, place] = held[last][1:] < 1
+            self._level[place] = held[last[-1]]
         return flags
 
     def _most_are_there(self, over: Flags) -> Flags:
