@@ -189,9 +189,9 @@ class Frame:
         end_ns = -(-span.end_ns // grid_ns) * grid_ns
         stream = WindowStream(self.naming.host, store, self.window)
         starts = range(first_ns, end_ns, chunk_ns)
-        parts = [stream.advance(TimeRange(start, min(start + chunk_ns, end_ns))) for start in starts]
+        spans = (TimeRange(start, min(start + chunk_ns, end_ns)) for start in starts)
+        found = concatenate([block_from_features(stream.advance(span).features) for span in spans])
         stream.close()
-        found = concatenate([block_from_features(part.features) for part in parts])
         if not len(found.ends):
             raise UsageError(
                 f"{recording.path} holds no finite value in the columns that both have; another recording is needed"
