@@ -52,8 +52,13 @@ class History:
         if self.settle is None:
             return wide
         first_ns = int(block.ends[0])
-        near = self.settle(select_rows(known, known.ends >= first_ns - self._layout.switch_ns))
-        return select_rows(near, near.ends >= first_ns)
+        near = self.settle(_since(known, first_ns - self._layout.switch_ns))
+        return _since(near, first_ns)
+
+
+def _since(block: WindowBlock, ns: int) -> WindowBlock:
+    """The windows that end at `ns` or later, without a copy of them."""
+    return select_rows(block, slice(int(np.searchsorted(block.ends, ns)), None))
 
 
 def widen(block: WindowBlock, layout: Layout, earlier: WindowBlock | None = None) -> WindowBlock:
