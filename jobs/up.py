@@ -15,7 +15,9 @@ from jobs.environment import settings_environment
 from jobs.progress import read_progress
 from jobs.service import Service, ServiceSpec
 
-TEND_SECONDS = 0.2
+TEND_SECONDS = 0.5
+"""How soon it is noticed that a child has ended."""
+
 STOP_SECONDS = 10.0
 
 
