@@ -47,11 +47,15 @@ class History:
         wide = widen(block, self._layout, self._earlier)
         if not len(block.ends):
             return wide
-        known = wide if self._earlier is None else concatenate([self._earlier, wide])
-        self._earlier = select_rows(known, known.ends >= int(block.ends[-1]) - self._layout.lead_ns)
+        first_ns, kept_ns = int(block.ends[0]), int(block.ends[-1]) - self._layout.lead_ns
+        known = wide
+        if self._earlier is not None:
+            oldest_ns = min(kept_ns, first_ns - self._layout.switch_ns)
+            known = concatenate([_since(self._earlier, oldest_ns), wide])
+        late = known.ends >= kept_ns
+        self._earlier = known if late.all() else select_rows(known, late)
         if self.settle is None:
             return wide
-        first_ns = int(block.ends[0])
         near = self.settle(_since(known, first_ns - self._layout.switch_ns))
         return _since(near, first_ns)
 
@@ -65,6 +69,8 @@ def widen(block: WindowBlock, layout: Layout, earlier: WindowBlock | None = None
     """The block's windows with all features of the layout; `earlier` are wide windows that came before them."""
     if layout.width == block.values.shape[2]:
         return WindowBlock(block.ends, block.channels, block.values, layout)
+    if earlier is not None and len(block.ends) and not layout.daily:
+        earlier = _since(earlier, int(block.ends[0]) - layout.longest_ns)
     before = None if earlier is None else align(earlier, block.channels)
     ends = block.ends if earlier is None else np.concatenate([earlier.ends, block.ends])
     own = [block.values]

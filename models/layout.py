@@ -48,10 +48,14 @@ class Layout:
         return self.window.length.ns == self.window.pane.ns
 
     @property
+    def longest_ns(self) -> int:
+        """How far back the longest window reaches, beyond the shortest."""
+        return (self.scales[-1] - 1) * self.window.length.ns
+
+    @property
     def lead_ns(self) -> int:
         """How far back the features of a window reach, beyond that window itself."""
-        longest = (self.scales[-1] - 1) * self.window.length.ns
-        return longest + DAYS * DAY_NS if self.daily else max(longest, self.switch_ns)
+        return self.longest_ns + DAYS * DAY_NS if self.daily else max(self.longest_ns, self.switch_ns)
 
     @property
     def switch_ns(self) -> int:
