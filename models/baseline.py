@@ -33,6 +33,7 @@ from models.scaling import MEAN, STEPS_PER_EFFECT, Scaler, compressed
 from models.scored import Scored
 from models.signals import Signals
 from models.structure import Gaps
+from models.threads import on_one_thread
 
 FEWEST_WINDOWS = 30
 _FOLDS = 5
@@ -260,6 +261,7 @@ def most_windows(channels: int, layout: Layout, settings: DetectSettings) -> int
     return min(settings.train_windows, _CELLS // max(1, channels * len(layout.usual())))
 
 
+@on_one_thread
 def fit_baseline(  # noqa: PLR0913  # facts by name
     block: WindowBlock,
     channels: Mapping[int, Channel],

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from threadpoolctl import threadpool_limits
 
 from hostsight.clock import SECOND_NS
 from hostsight.errors import UsageError
@@ -105,21 +106,43 @@ def test_scores_do_not_depend_on_later_rows() -> None:
     assert np.array_equal(found.contributions, analysis().contributions[:720])
 
 
-def test_scores_do_not_depend_on_later_rows_where_stamps_are_uneven() -> None:
+@pytest.mark.parametrize("period_seconds", [60.0])
+def test_scores_do_not_depend_on_later_rows_where_stamps_are_uneven(period_seconds: float) -> None:
     """Some rows come so close together that both are within one sampling period."""
-    rng = np.random.default_rng(7)
+    rng, period_ns = np.random.default_rng(7), int(period_seconds * SECOND_NS)
     learnt, told = (
-        replace(each, ts=np.sort(each.ts + rng.normal(0, 20 * SECOND_NS, ROWS).astype(np.int64)))
-        for each in (train(), judged())
+        replace(each, ts=np.sort(each.ts + rng.normal(0, period_ns / 3, ROWS).astype(np.int64)))
+        for each in (
+            recording(0, period_ns=period_ns),
+            recording(ROWS, incident=INCIDENT, period_ns=period_ns),
+        )
     )
     whole = ANALYST.analyse(learnt, told)
-    periods = (told.ts - told.ts[0]) // MINUTE_NS
-    (close,) = np.nonzero(np.diff(periods) == 0)
-    for rows in (int(close[20]) + 1, int(close[90]) + 1):
+    (close,) = np.nonzero(np.diff((told.ts - told.ts[0]) // period_ns) == 0)
+    for rows in close[20:26] + 1:
         found = ANALYST.analyse(learnt, replace(told, ts=told.ts[:rows], values=told.values[:rows]))
         assert np.array_equal(found.score, whole.score[:rows])
         assert np.array_equal(found.contributions, whole.contributions[:rows])
-    assert len(np.unique(whole.score)) == ROWS
+
+
+def test_scores_do_not_depend_on_the_number_of_threads() -> None:
+    """Enough columns for products of matrices to be shared among threads."""
+    rng = np.random.default_rng(3)
+    mixed = rng.normal(size=(len(NAMES) - 1, 40))
+    learnt, told = (
+        replace(
+            each,
+            names=tuple(f"cpu{number}" for number in range(40)),
+            values=(each.values[:, :-1] @ mixed + 0.02 * rng.normal(size=(ROWS, 40))).astype(np.float32),
+        )
+        for each in (train(), judged())
+    )
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(limits=threads):
+            found.append(ANALYST.analyse(learnt, told))
+    assert np.array_equal(found[0].score, found[1].score)
+    assert np.array_equal(found[0].contributions, found[1].contributions)
 
 
 def test_neither_the_order_of_rows_nor_a_column_of_one_half_matters() -> None:
