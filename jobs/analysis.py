@@ -139,20 +139,19 @@ def _common(train: Recording, test: Recording) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """How recordings become windows. shift_ns: moves most rows into the middle of a pane of their own; None: panes hold several."""
+    """How recordings become windows. period_ns: so far apart are rows at least, once `apart` has moved them by shift_ns or more."""
 
     naming: Naming
     names: tuple[str, ...]
     window: WindowSettings
     period_ns: int
-    shift_ns: int | None
+    shift_ns: int
 
     @classmethod
     def of(cls, recording: Recording, naming: Naming, names: tuple[str, ...], live: WindowSettings) -> Frame:
-        period_ns = recording.period_ns
-        window, shift_ns = window_for(period_ns, live), None
-        if window is not live:
-            shift_ns = (period_ns // 2 - int(np.median(recording.ts % period_ns))) % period_ns
+        window = window_for(recording.period_ns, live)
+        period_ns = min(recording.period_ns, window.pane.ns)
+        shift_ns = (period_ns // 2 - int(np.median(recording.ts % period_ns))) % period_ns
         return cls(naming, names, window, period_ns, shift_ns)
 
     @property
@@ -163,20 +162,18 @@ class Frame:
     def apart(
         self, train: NDArray[np.int64], test: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Stamps for the rows of both. Where a window is a row, those of different times are in panes of their own."""
-        if self.shift_ns is None:
-            return train, test
+        """Stamps for the rows of both, so that no two times are within one sampling period."""
         if test.min() <= train.max():
-            return self._apart(train + self.shift_ns), self._apart(test + self.shift_ns)
-        both = self._apart(np.concatenate([train, test]) + self.shift_ns)
+            return self._apart(train), self._apart(test)
+        both = self._apart(np.concatenate([train, test]))
         return both[: len(train)], both[len(train) :]
 
     def _apart(self, ts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """In the middle of the pane that each falls into, or else of the next that no earlier row has."""
-        times, row = np.unique(ts, return_inverse=True)
-        pane_ns, before = self.window.pane.ns, np.arange(len(times))
-        panes = np.maximum.accumulate(times // pane_ns - before) + before
-        return np.asarray(panes * pane_ns + pane_ns // 2)[row]
+        """In the middle of the sampling period that each falls into, or else of the next that no earlier row has."""
+        times, row = np.unique(ts + self.shift_ns, return_inverse=True)
+        before = np.arange(len(times))
+        periods = np.maximum.accumulate(times // self.period_ns - before) + before
+        return np.asarray(periods * self.period_ns + self.period_ns // 2)[row]
 
     def block(self, recording: Recording, ts: NDArray[np.int64]) -> WindowBlock:
         """All windows of the recording with these stamps, through the same SQL as live telemetry; raises UsageError where it has none."""
@@ -200,7 +197,7 @@ class Frame:
 
     def ends(self, ts: NDArray[np.int64]) -> NDArray[np.int64]:
         """For each row, by the stamps that `apart` gives, the end of the newest window that holds nothing after it."""
-        reached = ts + self.period_ns
+        reached = ts - ts % self.period_ns + self.period_ns
         return np.asarray(reached - reached % self.window.stride.ns)
 
 

@@ -106,7 +106,7 @@ def test_scores_do_not_depend_on_later_rows() -> None:
     assert np.array_equal(found.contributions, analysis().contributions[:720])
 
 
-@pytest.mark.parametrize("period_seconds", [60.0])
+@pytest.mark.parametrize("period_seconds", [60.0, 0.7])
 def test_scores_do_not_depend_on_later_rows_where_stamps_are_uneven(period_seconds: float) -> None:
     """Some rows come so close together that both are within one sampling period."""
     rng, period_ns = np.random.default_rng(7), int(period_seconds * SECOND_NS)
