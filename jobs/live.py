@@ -31,6 +31,9 @@ from migrations import open_state
 POLL_SECONDS = 0.2
 """How often the store is asked for a new whole second."""
 
+REST_SECONDS = 0.8
+"""And after a single host gave a single window: sooner it has nothing new, and asking in vain costs more than one would think."""
+
 RETRY_SECONDS = 1.0
 REPORT_SECONDS = 1.0
 
@@ -53,22 +56,29 @@ class LiveJob:
     def follow(self, stop: threading.Event) -> None:
         """Run again and again until `stop` is set, then close. No scheduler's job: planning each run would cost more than most."""
         try:
-            while not stop.wait(POLL_SECONDS):
-                self.run()
+            pause = POLL_SECONDS
+            while not stop.wait(pause):
+                pause = REST_SECONDS if self.run() == 1 and self._alone else POLL_SECONDS
         finally:
             self.close()
 
-    def run(self) -> None:
-        """Never raises: what fails is recorded, told once on stderr, and tried again after a second."""
+    @property
+    def _alone(self) -> bool:
+        return self._materialiser is not None and self._materialiser.hosts == 1
+
+    def run(self) -> int:
+        """How many windows were done. Never raises: what fails is recorded, told once on stderr, and tried again after a second."""
+        windows = 0
         if self._clock.monotonic_ns() < self._retry_ns:
-            return
+            return windows
         try:
-            self._step()
+            windows = self._step()
         except Exception as error:  # noqa: BLE001  # a job's boundary: recorded and shown
             self._failed(error)
         self._report()
+        return windows
 
-    def _step(self) -> None:
+    def _step(self) -> int:
         if self._connection is None:
             self._connection = open_state(self._data.state_db)
         if self._materialiser is None:
@@ -78,6 +88,7 @@ class LiveJob:
             self._run = start_run(self._connection, MATERIALISE, self._clock.wall_ns())
         self._run.items += windows
         self._error = None
+        return windows
 
     def _failed(self, error: Exception) -> None:
         self._retry_ns = self._clock.monotonic_ns() + round(RETRY_SECONDS * SECOND_NS)

@@ -108,6 +108,11 @@ class Materialiser:
             self._hosts.pop(host).close()  # its memory may be ahead of what was committed
             raise
 
+    @property
+    def hosts(self) -> int:
+        """How many there are, as far as it has come."""
+        return len(self._hosts)
+
     def progress(self) -> tuple[HostProgress, ...]:
         return tuple(pipeline.progress() for pipeline in self._hosts.values())
 

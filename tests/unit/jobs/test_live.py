@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
@@ -11,7 +11,7 @@ from hostsight.errors import FullError, StorageError
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
 from ingest.embedded import EmbeddedStore
-from jobs.live import LiveJob
+from jobs.live import POLL_SECONDS, REST_SECONDS, LiveJob
 from jobs.progress import read_progress
 from tests.unit.jobs.conftest import START_NS, Write
 
@@ -146,22 +146,43 @@ def test_a_report_counts_as_running_only_while_it_is_young(
 
 
 class Waits(threading.Event):
-    """Is set at the wait after `most`."""
+    """Does what is `then` to be done at each wait, and is set after that."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, *then: Callable[[], None]) -> None:
         super().__init__()
-        self._left = most
+        self._then = list(then)
+        self.waited: list[float | None] = []
 
     def wait(self, timeout: float | None = None) -> bool:
-        self._left -= 1
-        return self._left < 0
+        self.waited.append(timeout)
+        if not self._then:
+            return True
+        self._then.pop(0)()
+        return False
 
 
-def test_following_runs_until_told_to_stop_and_ends_the_row(
-    job: LiveJob, store: MoodyStore, state: sqlite3.Connection, clock: FakeClock
-) -> None:
-    job.follow(Waits(0))
+def nothing() -> None:
+    pass
+
+
+def test_following_runs_until_told_to_stop_and_ends_the_row(job: LiveJob, state: sqlite3.Connection) -> None:
+    job.follow(Waits())
     assert rows(state) == []
 
-    job.follow(Waits(3))
+    job.follow(Waits(nothing, nothing))
     assert rows(state) == [("ok", 5, None)]
+
+
+def test_a_second_alone_is_followed_by_a_rest(job: LiveJob, write: Write) -> None:
+    waits = Waits(nothing, lambda: write(5, 6), nothing, lambda: write(6, 8))
+    job.follow(waits)
+
+    assert waits.waited == [POLL_SECONDS, POLL_SECONDS, REST_SECONDS, POLL_SECONDS, POLL_SECONDS]
+
+
+def test_a_second_of_one_host_among_others_is_not(job: LiveJob, write: Write) -> None:
+    write(0, 5, host="h2")
+    waits = Waits(nothing, lambda: write(5, 6))
+    job.follow(waits)
+
+    assert waits.waited == [POLL_SECONDS] * 3
