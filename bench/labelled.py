@@ -51,8 +51,9 @@ class Machine:
         """[rows] of the test half. Raises UsageError where it has none, or none of numbers."""
         path = self.folder / "test.parquet"
         try:
-            table = pq.read_table(path, columns=[LABEL])
-            return np.asarray(table.column(LABEL).cast(pa.float64()).to_numpy() > 0)
+            with pq.ParquetFile(path) as file:
+                column = file.read([LABEL]).column(LABEL)
+            return np.asarray(column.cast(pa.float64()).to_numpy() > 0)
         except (KeyError, pa.ArrowException) as error:
             raise UsageError(
                 f"{path}: the column {LABEL}, 0 or 1 for each row, cannot be read ({error}); write it anew, or leave that machine out"
