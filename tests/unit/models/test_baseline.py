@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it has no types
+from threadpoolctl import threadpool_limits
 
 from hostsight.channel import Channel, Subsystem
 from hostsight.errors import ModelError
