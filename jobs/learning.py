@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hostsight.clock import SECOND_NS
 from hostsight.settings import Settings
 from jobs.requests import Why
+from models.baseline import FEWEST_WINDOWS
 
 RETRY_WINDOWS = 30
 """A first baseline that could not be fitted is tried again after so many more windows."""
@@ -33,9 +34,9 @@ def newest_history(connection: sqlite3.Connection, host: str) -> History | None:
 
 
 def warmup_windows(settings: Settings) -> int:
-    """How many windows end within the warm-up's telemetry."""
+    """How many windows end within the warm-up's telemetry; never fewer than a baseline needs."""
     window = settings.window
-    return max(1, (settings.detect.warmup.ns - window.length.ns) // window.stride.ns + 1)
+    return max(FEWEST_WINDOWS, (settings.detect.warmup.ns - window.length.ns) // window.stride.ns + 1)
 
 
 @dataclass(slots=True)

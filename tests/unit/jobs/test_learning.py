@@ -15,6 +15,10 @@ def test_a_minute_of_telemetry_has_58_windows_of_three_seconds() -> None:
     assert warmup_windows(settings(60)) == 58
 
 
+def test_a_short_warm_up_still_has_the_windows_that_a_baseline_needs() -> None:
+    assert [warmup_windows(settings(seconds)) for seconds in (10, 32, 33)] == [30, 30, 31]
+
+
 def test_the_first_baseline_is_asked_for_once_the_warm_up_is_over() -> None:
     learning = Learning(settings(60), windows=57)
     assert learning.due(None, 0, live=False) is None

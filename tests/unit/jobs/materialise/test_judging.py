@@ -24,14 +24,14 @@ from tests.unit.jobs.materialise.conftest import Make, at, catch_up, read
 def test_the_end_of_the_warm_up_asks_for_the_first_baseline_once(
     write: Write, make: Make, state: sqlite3.Connection
 ) -> None:
-    settings = Settings(detect=DetectSettings(warmup=Duration(20)))
-    write(0, 17)
-    make(settings).run(at(17))
+    settings = Settings(detect=DetectSettings(warmup=Duration(40)))
+    write(0, 37)
+    make(settings).run(at(37))
     assert oldest(state) is None
 
-    write(17, 18)
+    write(37, 38)
     one = make(settings)
-    one.run(at(18))
+    one.run(at(38))
     request = oldest(state)
     assert request is not None
     assert (request.why, request.host) == ("warm-up", "h1")
