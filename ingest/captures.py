@@ -30,8 +30,9 @@ class Captures:
     def renew(self) -> None:
         """Find out which sources can be captured; what was taken and not settled is lost."""
         self._ticks = 0
-        self.others = [one for one in self._sources if one.captured is None and not one.resting]
-        self._capture([(one, reader) for one in self._sources if (reader := one.captured) is not None])
+        found = [(one, one.captured) for one in self._sources]
+        self.others = [one for one, reader in found if reader is None and not one.resting]
+        self._capture([(one, reader) for one, reader in found if reader is not None])
 
     def take(self) -> None:
         """Take what all sources are to give for this tick; one that fails is left to `poll` until the second is over."""
@@ -51,7 +52,7 @@ class Captures:
         """Fill in all that was taken: values, float32[ticks, columns]; the last tick began at `begun_ns`. The sources, parsed."""
         for source, reader in self._captured:
             taken_ns = reader.captured[-1]
-            values[:, source.place] = source.settle(reader, begun_ns)
+            values[:, source.place] = source.settle(reader, taken_ns - begun_ns)
             begun_ns = taken_ns
         parsed = [source for source, _ in self._captured]
         self.renew()

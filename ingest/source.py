@@ -62,11 +62,10 @@ class Source:
         """Whether `poll` gives nothing for now."""
         return isinstance(self.reader, Reader) and self.reader.resting
 
-    def settle(self, reader: Reader, begun_ns: int) -> Values:
-        """Values of all that `captured` has taken since the last call, float64[captures, slots]; the last take began at `begun_ns`."""
-        taken_ns = reader.captured[-1] - begun_ns
+    def settle(self, reader: Reader, took_ns: int) -> Values:
+        """Values of all that `captured` has taken since the last call, float64[captures, slots]; the last take took so long."""
         values = reader.settle()
-        reader.read_ns += taken_ns
+        reader.read_ns += took_ns
         self._watch(reader)
         return values
 
