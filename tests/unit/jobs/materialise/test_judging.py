@@ -38,6 +38,13 @@ def test_the_end_of_the_warm_up_asks_for_the_first_baseline_once(
     assert state.execute("SELECT count(*) FROM requests").fetchone()[0] == 1
 
 
+def asked(state: sqlite3.Connection) -> str:
+    """Why a refit is asked for."""
+    request = oldest(state)
+    assert request is not None
+    return request.why
+
+
 def learn(data: DataFolder, write: Write, one: Materialiser) -> None:
     write(0, 60)
     catch_up(one, 60)
@@ -58,11 +65,9 @@ def test_a_model_of_another_hostsight_is_told_of_and_learnt_anew_without_anybody
     one.run(at(70))
     (problem,) = one.problems()
     assert f"was written by another hostsight (format {FORMAT - 1}, here {FORMAT})" in problem
-    request = oldest(state)
-    assert request is not None
-    assert request.why == "unusable"
+    assert asked(state) == "unusable"
 
-    run_refit(settings, data, "h1", request.why)
+    run_refit(settings, data, "h1", "unusable")
     write(70, 85)
     catch_up(one, 85)
     assert one.problems() == ()
@@ -154,12 +159,10 @@ def test_an_episode_that_lasts_is_learnt_as_a_new_regime_and_ends(
 
     write(85, 115, level=90)
     catch_up(one, 115)
-    request = oldest(state)
-    assert request is not None
-    assert request.why == "new-regime"
+    assert asked(state) == "new-regime"
     assert state.execute("SELECT count(*) FROM requests").fetchone()[0] == 1, "asked for once"
 
-    assert run_refit(settings, data, "h1", request.why).promoted
+    assert run_refit(settings, data, "h1", "new-regime").promoted
     write(115, 160, level=90)
     catch_up(one, 160)
     assert [episode.state for episode in list_episodes(state)] == ["closed"]
@@ -179,14 +182,12 @@ def test_a_steady_new_job_is_one_episode_closed_as_a_new_regime_and_learnt(
     (episode,) = list_episodes(state)
     assert (episode.state, episode.regime, episode.severity) == ("closed", "new regime", "info")
     assert episode.summary.startswith("new regime: cpu: busy")
-    request = oldest(state)
-    assert request is not None
-    assert request.why == "new-regime"
+    assert asked(state) == "new-regime"
 
     write(130, 150, level=90)
     catch_up(one, 150)
     assert len(list_episodes(state)) == 1, "nothing opens while it is learnt"
-    assert run_refit(settings, data, "h1", request.why).promoted
+    assert run_refit(settings, data, "h1", "new-regime").promoted
     for level, start in ((90.0, 150), (10.0, 190), (90.0, 230)):
         write(start, start + 40, level=level)
         catch_up(one, start + 40)
