@@ -7,7 +7,9 @@ https://docs.kernel.org/filesystems/proc.html#miscellaneous-kernel-statistics-in
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -24,6 +26,7 @@ from ingest.kept_file import KeptFile
 _PATH = "/proc/stat"
 _PERCENT = 100.0 / os.sysconf("SC_CLK_TCK")
 _PERIOD = 0.01
+_CPU = re.compile(rb"cpu\d{1,6}\s")
 _FIELDS = 10  # user nice system idle iowait irq softirq steal guest guest_nice
 
 
@@ -78,7 +81,7 @@ class CpuCollector:
 
     def __init__(self) -> None:
         self._file: KeptFile | None = None
-        self._names: list[bytes] = []
+        self._cpus: list[float] = []
         self._devices = 0
         self._groups: Values | None = None
         self._counts: list[bytes] = []
@@ -87,13 +90,12 @@ class CpuCollector:
         self.close()
         self._file = KeptFile(host.path(_PATH))
         try:
-            times, counts = _parse(self._file.read())
+            self._cpus, _, counts = _parse(self._file.read())
         except OSError as error:
             raise NoDataError(f"{_PATH} cannot be read", why(error)) from error
-        if not times:
+        if not self._cpus:
             raise NoDataError(f"{_PATH} shows no CPU", "not supported")
-        self._names = [words[0] for words in times]
-        devices, self._groups = _group(self._names, host)
+        devices, self._groups = _group([*map(int, self._cpus)], host)
         self._devices = len(devices)
         self._counts = [name for name in _COUNTS if name in counts]
         slots = [Slot("cpu", WHOLE_HOST, metric, _PERIOD, _PATH) for metric in _HOST_TIMES]
@@ -105,10 +107,10 @@ class CpuCollector:
 
     def read(self, out: Values) -> bool:
         assert self._file is not None  # noqa: S101 - open() comes first
-        times, counts = _parse(self._file.read())
-        if [words[0] for words in times] != self._names:
+        cpus, times, counts = _parse(self._file.read())
+        if cpus != self._cpus:
             return False
-        mixed = _mix(times)
+        mixed = times @ _MIX[: times.shape[1]]
         whole, each = len(_HOST_TIMES), len(_TIMES)
         split = whole + self._devices * each
         np.add.reduce(mixed, axis=0, out=out[:whole])
@@ -129,44 +131,48 @@ class CpuCollector:
             self._file.close()
 
 
-def _parse(content: bytes) -> tuple[list[list[bytes]], dict[bytes, bytes]]:
-    """The words of each CPU's line, and the first number of every line after them."""
-    times: list[list[bytes]] = []
-    counts: dict[bytes, bytes] = {}
-    start, end = content.find(b"\nintr "), -1
-    if start >= 0:
-        end = content.find(b"\n", start + 1)
-    lines = content.splitlines() if end < 0 else [*content[:start].split(b"\n"), *content[end:].split(b"\n")]
-    for line in lines:
-        if line.startswith(b"cpu"):
-            words = line.split()
-            if words[0] != b"cpu":
-                times.append(words)
-        elif line:
-            name, _, rest = line.partition(b" ")
-            counts[name] = rest.partition(b" ")[0]
-    return times, counts
+def _parse(content: bytes) -> tuple[list[float], Values, dict[bytes, bytes]]:
+    """The numbers of the CPUs, the times of each, float64[CPUs, fields], and the first word of every line after them."""
+    start = content.find(b"\nintr ")
+    end = content.find(b"\n", start + 1) if start >= 0 else -1
+    head, tail = (content[:start], content[end:]) if end >= 0 else (content, content)
+    counts = {}
+    for line in tail.split(b"\n"):
+        name, _, rest = line.partition(b" ")
+        counts[name] = rest.partition(b" ")[0]
+    return *(_at_once(head) or _by_line(head)), counts
 
 
-def _mix(times: Sequence[Sequence[bytes]]) -> Values:
-    """_HOST_TIMES of each CPU, float64[CPUs, 10]. Fields that an older kernel lacks are 0, later ones are left out."""
+def _at_once(head: bytes) -> tuple[list[float], Values] | None:
+    """None where a line is no row of numbers, or not as long as the others."""
+    lines = head.count(b"\n")
     try:
-        ticks = np.array([[*map(int, words[1 : _FIELDS + 1])] for words in times], dtype=np.float64)
-    except (ValueError, OverflowError):
-        padding = [b"0"] * _FIELDS
-        ticks = np.array([numbers([*words[1:], *padding][:_FIELDS]) for words in times])
-    mix = _MIX if ticks.shape[1] == _FIELDS else _MIX[: ticks.shape[1]]
-    return ticks @ mix
+        flat = np.fromstring(head.replace(b"cpu", b""), sep=" ")
+    except ValueError:
+        return None
+    width, left = divmod(len(flat) + 1, lines + 1)
+    if left or width < 2 or not lines == head.count(b"\ncpu") > 0 or not math.isfinite(flat.sum()):
+        return None
+    table = flat[width - 1 :].reshape(lines, width)
+    return table[:, 0].tolist(), table[:, 1 : _FIELDS + 1]
 
 
-def _group(names: Sequence[bytes], host: Host) -> tuple[list[str], Values | None]:
+def _by_line(head: bytes) -> tuple[list[float], Values]:
+    """The same of any text, NaN where it does not say. Fields that an older kernel lacks are 0."""
+    found = [line.split() for line in head.splitlines() if _CPU.match(line)]
+    padding = [b"0"] * _FIELDS
+    times = [numbers([*words[1:], *padding][:_FIELDS]) for words in found]
+    return [float(words[0][3:]) for words in found], np.array(times).reshape(len(found), _FIELDS)
+
+
+def _group(cpus: Sequence[int], host: Host) -> tuple[list[str], Values | None]:
     """Devices below the host, and the matrix [devices, CPUs] that averages CPUs into each; None for the CPUs themselves."""
-    if len(names) <= host.per_cpu_limit:
-        return [name.decode("ascii", "replace") for name in names], None
-    of_cpu = {b"cpu%d" % cpu: node for cpu, node in cpu_nodes(host).items()}
-    node = [of_cpu.get(name, -1) for name in names]
+    if len(cpus) <= host.per_cpu_limit:
+        return [f"cpu{cpu}" for cpu in cpus], None
+    nodes_of = cpu_nodes(host)
+    node = [nodes_of.get(cpu, -1) for cpu in cpus]
     nodes = sorted({number for number in node if number >= 0})
-    members = np.array([[float(of == one) for of in node] for one in nodes]).reshape(len(nodes), len(names))
+    members = np.array([[float(of == one) for of in node] for one in nodes]).reshape(len(nodes), len(cpus))
     return [f"node{one}" for one in nodes], members / np.maximum(members.sum(axis=1, keepdims=True), 1)
 
 

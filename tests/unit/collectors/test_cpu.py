@@ -97,6 +97,21 @@ def test_new_columns_and_lines_are_passed_over(tmp_path: Path) -> None:
     assert values["cpu host forks_per_s"] == 55
 
 
+@pytest.mark.parametrize("line", ["cpu1 200 0 x 600 20 4 2 8 0 0", "cpu1 200 0 inf 600 20 4 2 8 0 0"])
+def test_a_line_that_makes_no_sense_costs_its_cpu_alone(tmp_path: Path, line: str) -> None:
+    text = STAT.replace("cpu1 200 0 40 600 20 4 2 8 0 0", line)
+    values = read(CpuCollector(), write(tmp_path, {"proc/stat": text}))
+    assert values["cpu cpu0 busy_percent"] == 127
+    assert np.isnan([values["cpu cpu1 busy_percent"], values["cpu host busy_percent"]]).all()
+    assert values["cpu host forks_per_s"] == 55
+
+
+def test_a_file_without_counts_still_gives_times(tmp_path: Path) -> None:
+    values = read(CpuCollector(), write(tmp_path, {"proc/stat": STAT.partition("intr")[0]}))
+    assert values["cpu cpu1 system_percent"] == 40
+    assert "cpu host forks_per_s" not in values
+
+
 def test_a_cpu_that_went_offline_asks_for_a_new_list(tmp_path: Path) -> None:
     collector = CpuCollector()
     before = collector.open(Host(write(tmp_path, {"proc/stat": STAT})))
