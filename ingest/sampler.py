@@ -28,6 +28,8 @@ from ingest.schedule import Instant, Schedule
 from ingest.source import SLOW_SHARE, Source
 
 _Reading = tuple[Source, NDArray[np.floating]]
+_Laid = tuple[int, slice, NDArray[np.floating]]
+"""Which tick, which of its columns, and what goes there."""
 
 FIRST_LAYOUT_SECONDS = 2.0
 """So long the start waits for the collectors that run in the background, to begin with one layout."""
@@ -76,7 +78,7 @@ class Sampler:
         self._clock = clock
         self._not_before_ns = not_before_ns
         self._tick_ns = settings.agent.tick.ns
-        self._absent = np.empty(0, dtype=np.float32)
+        self._columns = 0
         self._kept: NDArray[np.intp] | None = None
         self._schedule: Schedule | None = None
         self._pace = Pace(self._tick_ns, settings.agent.idle_tick.ns) if settings.agent.adaptive else None
@@ -90,7 +92,8 @@ class Sampler:
         self._begun_ns = 0
         """When the newest tick did, monotonic."""
         self._instants: list[Instant] = []
-        self._rows: list[NDArray[np.float32]] = []
+        self._polled: list[_Laid] = []
+        """What was read for those instants already; the rest is captured."""
         self._parse_ns = 0
 
     def _arrange(
@@ -140,7 +143,7 @@ class Sampler:
             readings, changed = self._poll(self._sources, instant)
             if changed:
                 self._lay_out()
-            row = self._stored(self._row(readings))
+            row = self._stored(self._row(readings)[0])
         if self._pace is not None:
             schedule.pace(self._pace.follow(row, self.channels, instant.dt))
         return Tick(instant.wall_ns, instant.dt, row)
@@ -157,7 +160,6 @@ class Sampler:
         instant = self._wait(self._opened())
         self._captures.take()
         self._instants.append(instant)
-        self._rows.append(self._absent)
         others, over = self._captures.others, self._is_time()
         if others or over or instant.wall_ns + self._tick_ns // 2 >= self._due_ns:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -165,7 +167,7 @@ class Sampler:
                 self._due_ns = min((source.due_ns for source in self._rarer), default=0)
                 if changed:
                     return self._settle_changed(readings)
-                self._put(readings)
+                self._note(readings)
         return self.settle() if over else []
 
     def settle(self) -> list[Batch]:
@@ -247,8 +249,8 @@ class Sampler:
         """The instants taken, and the values of each, float32[instants, columns]."""
         started = perf_counter_ns()
         instants, self._instants = self._instants, []
-        values = np.array(self._rows)
-        self._rows = []
+        values = self._laid(len(instants), self._polled)
+        self._polled = []
         for source in self._captures.settle(values, instants[-1].monotonic_ns):
             self.meter.read_ns[source.collector.name] = source.reader.read_ns
         self._parse_ns = (perf_counter_ns() - started) // len(instants)
@@ -260,32 +262,35 @@ class Sampler:
             [one for one in readings if not one[0].changed],
             [one for one in readings if one[0].changed],
         )
-        self._put(old)
+        self._note(old)
         channels = self.channels
         instants, values = self._parse()
         known = [Batch(channels, self._ticks(instants[:-1], values[:-1]))] if len(instants) > 1 else []
         kept = [(source, values[-1, source.place]) for source in self._sources if not source.changed]
         self._lay_out()
         newest = self._row([*kept, *new])
-        return [*known, Batch(self.channels, self._ticks(instants[-1:], newest[None]))]
+        return [*known, Batch(self.channels, self._ticks(instants[-1:], newest))]
 
     def _ticks(self, instants: Sequence[Instant], values: NDArray[np.float32]) -> list[Tick]:
         stored = self._stored(values)
         return [Tick(at.wall_ns, at.dt, row) for at, row in zip(instants, stored, strict=True)]
 
-    def _put(self, readings: Sequence[_Reading]) -> None:
-        """Lay each out in the newest tick, or in an earlier one by which a thread had it."""
-        for source, reading in readings:
-            at = first_after(self._instants, source.done_ns) if source.done_ns else -1
-            if self._rows[at] is self._absent:
-                self._rows[at] = self._absent.copy()
-            self._rows[at][source.place] = reading
+    def _note(self, readings: Sequence[_Reading]) -> None:
+        """Each is of the newest tick, or of an earlier one by which a thread had it."""
+        for source, values in readings:
+            at = first_after(self._instants, source.done_ns) if source.done_ns else len(self._instants) - 1
+            self._polled.append((at, source.place, values))
 
     def _row(self, readings: Sequence[_Reading]) -> NDArray[np.float32]:
-        values = self._absent.copy()
-        for source, reading in readings:
-            values[source.place] = reading
-        return values
+        """One tick, float32[1, columns]."""
+        return self._laid(1, [(0, source.place, values) for source, values in readings])
+
+    def _laid(self, ticks: int, readings: Sequence[_Laid]) -> NDArray[np.float32]:
+        """float32[ticks, columns], NaN where nothing was read."""
+        laid = np.full((ticks, self._columns), np.nan, dtype=np.float32)
+        for at, place, values in readings:
+            laid[at, place] = values
+        return laid
 
     def _stored(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Of `values`, [..., columns], what is kept, [..., channels]."""
@@ -302,7 +307,7 @@ class Sampler:
             source.place = slice(len(channels), len(channels) + len(source.slots))
             channels += [self._channel(slot) for slot in source.slots]
         first = {channel.id: at for at, channel in reversed([*enumerate(channels)])}
-        self._absent = np.full(len(channels), np.nan, dtype=np.float32)
+        self._columns = len(channels)
         self._kept = None if len(first) == len(channels) else np.array(sorted(first.values()), dtype=np.intp)
         self.channels = tuple(channels if self._kept is None else [channels[at] for at in self._kept])
 
