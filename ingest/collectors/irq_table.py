@@ -20,6 +20,9 @@ from ingest.collectors.words import number, numbers
 _CPU = re.compile(rb"CPU(\d{1,6})")
 _BUFFER = 2**16
 
+_Name = tuple[bytes, bytes, bool]
+"""What an IrqRow is made of: label, description, and whether it counts by CPU."""
+
 
 def count_cpus(path: Path) -> int:
     """Columns of the table; 0 where it cannot be read."""
@@ -46,6 +49,7 @@ class IrqTable:
         self._path = path
         self._header = b""
         self._heads: list[bytes] = []
+        self._names: list[_Name] = []
         self._hashes: list[int] = []
         self.cpus: tuple[int, ...] = ()
         self.rows: list[IrqRow] = []
@@ -53,17 +57,18 @@ class IrqTable:
 
     def open(self) -> None:
         """Find out the rows and CPUs, and read them; raises OSError."""
-        self._heads, self._hashes, self.rows = [], [], []
+        self._heads, self._names, self._hashes = [], [], []
         counts: list[Values] = []
         with _opened(self._path) as file:
             self._header = file.readline()
             self.cpus = tuple(int(found) for found in _CPU.findall(self._header))
             for line in file:
-                row, values = self._parse(line)
-                self.rows.append(row)
-                self._heads.append(_head(line))
+                name, values = self._parse(line)
+                self._names.append(name)
+                self._heads.append(line[: line.find(b":") + 1])
                 self._hashes.append(hash(line))
                 counts.append(values)
+        self.rows = [IrqRow(_text(label), _text(rest), by_cpu) for label, rest, by_cpu in self._names]
         self.counts = np.array(counts).reshape(len(counts), len(self.cpus))
 
     def read(self) -> bool:
@@ -79,36 +84,30 @@ class IrqTable:
         return at == len(self.rows)
 
     def _update(self, at: int, line: bytes) -> bool:
-        if at >= len(self.rows) or _head(line) != self._heads[at]:
+        if at >= len(self._names) or not line.startswith(self._heads[at]):
             return False
         changed = hash(line)
         if changed == self._hashes[at]:
             return True
-        row, self.counts[at] = self._parse(line)
+        name, self.counts[at] = self._parse(line)
         self._hashes[at] = changed
-        return row == self.rows[at]
+        return name == self._names[at]
 
-    def _parse(self, line: bytes) -> tuple[IrqRow, Values]:
+    def _parse(self, line: bytes) -> tuple[_Name, Values]:
         label, _, rest = line.partition(b":")
         width = len(self.cpus)
         words = rest.split(None, width)
-        by_cpu = len(words) >= width > 0
+        description = words[width] if len(words) > width else b""
+        if len(words) >= width > 0:
+            return (label, description, True), numbers(words[:width])
         values = np.zeros(width)
-        if by_cpu:
-            values[:] = numbers(words[:width])
-        elif width:
-            values[0] = number(words[0]) if len(words) == 1 else np.nan
-        description = words[width].strip() if len(words) > width else b""
-        return IrqRow(_text(label), _text(description), by_cpu), values
+        values[:1] = number(words[0]) if len(words) == 1 else np.nan
+        return (label, description, False), values
 
 
 def _opened(path: Path) -> BinaryIO:
     """Without waiting: what stands in the file's place may be a pipe that nobody writes to."""
     return os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb", _BUFFER)
-
-
-def _head(line: bytes) -> bytes:
-    return line[: line.find(b":")]
 
 
 def _text(raw: bytes) -> str:
