@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -33,31 +32,16 @@ def narrate(data: DataFolder, settings: Settings, lines: Lines, ended: threading
     narrator, began_ns = Narrator(steps=not lines.draws), time.time_ns()
     while True:
         over = ended.wait(LOOK_SECONDS)
+        from jobs.status import look  # the children start first
+
         now_ns = time.time_ns()
-        status, episodes = look(data, settings, began_ns, now_ns)
+        status, episodes = look(data, settings, now_ns, began_ns)
         for line in narrator.tell(status, episodes, now_ns):
             lines.say(line)
         lines.show(status.hosts if status.pipeline.running else ())
         if over:
             lines.say(f"stopped; {plural(len(episodes), 'episode')} in this time")
             return
-
-
-def look(
-    data: DataFolder, settings: Settings, since_ns: int, now_ns: int
-) -> tuple[Status, Sequence[Episode]]:
-    """The state now, and the episodes seen since `since_ns`; none where the jobs have not begun yet."""
-    from cli.state import state
-    from hostsight.errors import HostsightError
-    from jobs.status import read_status
-    from models.episode_store import list_episodes
-
-    status = read_status(data, settings, now_ns)
-    try:
-        with state(data) as connection:
-            return status, list_episodes(connection, since_ns=since_ns)
-    except (HostsightError, sqlite3.Error):  # the next look may do better; `status` says what is wrong
-        return status, ()
 
 
 class Narrator:

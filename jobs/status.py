@@ -1,6 +1,6 @@
 """The state of one data folder, as `hostsight status` and the console show it.
 
-Times are ISO 8601 in UTC; `read_status` raises nothing for what it finds on disk: it says so in `problems`.
+Times are ISO 8601 in UTC; nothing is raised for what is found on disk: `problems` says so.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from jobs.problems import Facts, find_problems
 from jobs.processes import Processes, read_processes
 from jobs.store_status import StoreStatus, read_store
 from migrations import open_state
+from models.episode_store import Episode, list_episodes
 
 
 class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,14 +82,22 @@ class _State(msgspec.Struct, frozen=True, kw_only=True):
     jobs: tuple[JobStatus, ...] = ()
     models: int = 0
     alerts: tuple[AlertStatus, ...] = ()
+    episodes: tuple[Episode, ...] = ()
     error: str | None = None
 
 
 def read_status(data: DataFolder, settings: Settings, now_ns: int) -> Status:
+    return look(data, settings, now_ns)[0]
+
+
+def look(
+    data: DataFolder, settings: Settings, now_ns: int, since_ns: int | None = None
+) -> tuple[Status, tuple[Episode, ...]]:
+    """The state now, and the episodes seen since `since_ns`, newest first; without `since_ns`, none."""
     processes = read_processes(data, now_ns)
     drain = read_drain(data, now_ns)
     store = read_store(data, processes.beat, processes.progress, drained=drain is not None)
-    state = _read_state(data, settings, processes, now_ns)
+    state = _read_state(data, settings, processes, now_ns, since_ns)
     facts = Facts(
         data=data,
         processes=processes,
@@ -96,7 +105,7 @@ def read_status(data: DataFolder, settings: Settings, now_ns: int) -> Status:
         jobs=state.jobs,
         state_error=state.error,
     )
-    return Status(
+    status = Status(
         version=__version__,
         data=str(data.root),
         time=iso(now_ns) or "",
@@ -110,6 +119,7 @@ def read_status(data: DataFolder, settings: Settings, now_ns: int) -> Status:
         alerts=state.alerts,
         problems=(*find_problems(facts), *drain_problems(data, drain), *alert_problems(state.alerts)),
     )
+    return status, state.episodes
 
 
 def _agent(beat: Heartbeat | None, now_ns: int) -> AgentStatus:
@@ -148,7 +158,9 @@ def _pipeline(processes: Processes, now_ns: int) -> PipelineStatus:
     )
 
 
-def _read_state(data: DataFolder, settings: Settings, processes: Processes, now_ns: int) -> _State:
+def _read_state(
+    data: DataFolder, settings: Settings, processes: Processes, now_ns: int, since_ns: int | None
+) -> _State:
     scheduled = processes.jobs_run
     if not data.state_db.exists():
         return _State(jobs=read_jobs(None, settings, now_ns, scheduled=scheduled))
@@ -160,6 +172,7 @@ def _read_state(data: DataFolder, settings: Settings, processes: Processes, now_
                 jobs=read_jobs(connection, settings, now_ns, scheduled=scheduled),
                 models=connection.execute("SELECT count(*) FROM models").fetchone()[0],
                 alerts=read_alerts(connection, settings.alerts),
+                episodes=() if since_ns is None else tuple(list_episodes(connection, since_ns=since_ns)),
             )
         finally:
             connection.close()

@@ -2,21 +2,17 @@ from __future__ import annotations
 
 import io
 import re
-import sqlite3
 
 import msgspec
 import pytest
 from rich.console import Console
 
 from cli.lines import BarLines, PlainLines
-from cli.narration import QUIET_SECONDS, Narrator, look
+from cli.narration import QUIET_SECONDS, Narrator
 from hostsight.clock import SECOND_NS
-from hostsight.folders import DataFolder
-from hostsight.settings import Settings
 from jobs.host_status import HostStatus
 from jobs.status import AgentStatus, PipelineStatus, Status
 from jobs.store_status import StoreStatus
-from migrations import open_state
 from models.episode_store import Episode
 
 T0 = 1_700_000_000 * SECOND_NS
@@ -150,20 +146,6 @@ def test_a_quiet_minute_says_that_all_is_well(narrator: Narrator) -> None:
     assert narrator.tell(live, (), T0 + round(QUIET_SECONDS * SECOND_NS)) == [
         "gpu01: 1,234 windows judged, 500ms behind, 0 open episodes; agent at 1.2 % of a core"
     ]
-
-
-def test_a_look_at_a_database_that_fails_does_not_end_the_watch(
-    data: DataFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(*_: object, **__: object) -> None:
-        raise sqlite3.OperationalError("database is locked")
-
-    open_state(data.state_db).close()
-    monkeypatch.setattr("models.episode_store.list_episodes", fails)
-
-    seen, episodes = look(data, Settings(), T0, T0)
-
-    assert (seen.data, episodes) == (str(data.root), ())
 
 
 def test_a_bar_is_drawn_while_a_host_learns_and_lines_scroll_above(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,9 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from typing import NoReturn
+
+import pytest
 
 from hostsight.clock import SECOND_NS, FakeClock
 from hostsight.files import locked
@@ -14,7 +17,7 @@ from jobs.job_status import JobStatus
 from jobs.progress import HostProgress, Progress, write_progress
 from jobs.runs import finish_run, mark_lost, start_run
 from jobs.schedule import MATERIALISE
-from jobs.status import Status, read_status
+from jobs.status import Status, look, read_status
 from jobs.watermarks import advance
 
 GONE = 2**22 + 1
@@ -301,6 +304,34 @@ def test_a_damaged_state_database_is_a_problem_not_a_traceback(data: DataFolder,
     data.state_db.write_bytes(b"this is no database" * 100)
 
     assert any("is damaged" in problem for problem in status(data, clock).problems)
+
+
+def test_a_look_gives_the_episodes_since_then(
+    data: DataFolder, clock: FakeClock, state: sqlite3.Connection
+) -> None:
+    state.execute("INSERT INTO models VALUES ('m1', 'h1', 'live', 1, 0, 1, 178, 20, 20, 'test')")
+    state.executemany(
+        """INSERT INTO episodes (id, host, state, opened_ns, last_seen_ns, closed_ns, severity, score, confidence,
+        subsystem, device, metric, summary, model, visible_ns)
+        VALUES (?, 'h1', 'closed', 10, ?, 40, 'warning', 1, 1, 'cpu', 'host', 'busy_percent', 's', 'm1', 10)""",
+        [(1, 19), (2, 20), (3, 30)],
+    )
+
+    assert [one.id for one in look(data, Settings(), clock.wall_ns(), since_ns=20)[1]] == [3, 2]
+    assert look(data, Settings(), clock.wall_ns())[1] == ()
+
+
+def test_a_look_at_a_database_that_fails_says_so(
+    data: DataFolder, clock: FakeClock, state: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> NoReturn:
+        raise sqlite3.OperationalError("database is locked")
+
+    monkeypatch.setattr("jobs.status.list_episodes", fails)
+    found, episodes = look(data, Settings(), clock.wall_ns(), since_ns=0)
+
+    assert "database is locked" in found.problems
+    assert episodes == ()
 
 
 def test_files_that_were_set_aside_are_counted(data: DataFolder, clock: FakeClock) -> None:
