@@ -23,8 +23,9 @@ from migrations import open_state
 from models.refit import Refit
 
 _WAIT_SECONDS = 0.2
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-"""A refit leaves the other cores to the work that is being watched."""
+_ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+"""A refit leaves the other cores to the work that is being watched. `models.threads` limits learning alone, and once
+OpenBLAS, which goes by this as well, has started a thread a core."""
 
 
 class RefitJob:

@@ -27,7 +27,8 @@ def stop() -> threading.Event:
 
 
 @pytest.fixture
-def job(data: DataFolder, stop: threading.Event) -> RefitJob:
+def job(data: DataFolder, stop: threading.Event, monkeypatch: pytest.MonkeyPatch) -> RefitJob:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     return RefitJob(Settings(), data, SystemClock(), stop)
 
 
@@ -40,6 +41,12 @@ def child_is(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
         )
 
     monkeypatch.setattr(child, "start", start)
+
+
+THREADS = (
+    "import numpy, sys, threadpoolctl;"
+    " sys.exit(' '.join(sorted({str(pool['num_threads']) for pool in threadpoolctl.threadpool_info()})))"
+)
 
 
 def rows(state: sqlite3.Connection) -> list[tuple[object, ...]]:
@@ -86,6 +93,16 @@ def test_the_childs_own_words_are_the_error(
 
     assert rows(state) == [("failed", 0, "too few windows")]
     assert capsys.readouterr().err == "hostsight serve: too few windows\n"
+
+
+def test_the_child_leaves_the_other_cores_alone(
+    job: RefitJob, state: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child_is(monkeypatch, THREADS)
+    ask(state, "refit", "h1", 1)
+    job.run()
+
+    assert rows(state) == [("failed", 0, "1")]
 
 
 def test_when_the_pipeline_stops_the_child_ends_and_the_request_stays(
