@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Iterator
@@ -13,7 +12,6 @@ from hostsight.folders import SET_ASIDE
 
 _SETTLED_NS = 2 * SECOND_NS
 """A folder that changed so lately may change again within the same time stamp of its file system."""
-RECENT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +33,6 @@ class FolderSizes:
 
     def __init__(self) -> None:
         self._known: dict[str, Listing] = {}
-        self._measured: dict[str, tuple[float, tuple[int, int]]] = {}
-
-    def recent(self, root: str) -> tuple[int, int]:
-        """As `measure`, or what it gave less than RECENT_SECONDS ago."""
-        now = time.monotonic()
-        when, found = self._measured.get(root, (-math.inf, (0, 0)))
-        if now - when >= RECENT_SECONDS:
-            found = self.measure(root)
-            self._measured[root] = now, found
-        return found
 
     def measure(self, root: str) -> tuple[int, int]:
         """(bytes, files that were set aside) below `root`."""

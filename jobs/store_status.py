@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -14,6 +16,7 @@ from jobs.folder_sizes import FolderSizes
 from jobs.progress import Progress
 
 _LAKES = FolderSizes()
+_MEASURED_SECONDS = 10
 """The console and `up` ask each second; of a lake of months little changes in between."""
 
 
@@ -34,7 +37,7 @@ def read_store(
     data: DataFolder, beat: Heartbeat | None, progress: Progress | None, *, drained: bool = False
 ) -> StoreStatus:
     """`drained`: the spool is sent to InfluxDB."""
-    lake_bytes, damaged = _LAKES.recent(str(data.lake))
+    lake_bytes, damaged = _lake(str(data.lake), int(time.monotonic() // _MEASURED_SECONDS))
     return StoreStatus(
         kind=progress.store if progress else "influx" if drained else "embedded",
         spool_bytes=_spool_bytes(data.spool),
@@ -43,6 +46,11 @@ def read_store(
         damaged_files=damaged,
         free_bytes=_free_bytes(data.root),
     )
+
+
+@lru_cache(maxsize=1)
+def _lake(root: str, _period: int) -> tuple[int, int]:
+    return _LAKES.measure(root)
 
 
 def _spool_bytes(folder: Path) -> int:

@@ -8,7 +8,7 @@ from unittest.mock import Mock, call
 import pytest
 
 from hostsight.folders import SET_ASIDE
-from jobs.folder_sizes import RECENT_SECONDS, FolderSizes
+from jobs.folder_sizes import FolderSizes
 
 LONG_AGO = (1_700_000_000, 1_700_000_000)
 
@@ -45,17 +45,6 @@ def test_what_is_added_or_deleted_counts_at_once(tmp_path: Path) -> None:
     assert sizes.measure(str(tmp_path)) == (7, 0)
     (folder / "0.parquet").unlink()
     assert sizes.measure(str(tmp_path)) == (4, 0)
-
-
-def test_a_recent_measure_is_that_of_seconds_ago_at_most(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sizes, folder = FolderSizes(), hour(tmp_path, "hour=1", 3)
-    now = [0.0, 1.0, RECENT_SECONDS - 1, RECENT_SECONDS]
-    monkeypatch.setattr("jobs.folder_sizes.time.monotonic", iter(now).__next__)
-    assert sizes.recent(str(tmp_path)) == (3, 0)
-    (folder / "new.parquet").write_bytes(b"1234")
-    assert [sizes.recent(str(tmp_path)) for _ in now[1:]] == [(3, 0), (3, 0), (7, 0)]
 
 
 def test_a_folder_that_does_not_exist_holds_nothing(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from jobs.progress import HostProgress, Progress, write_progress
 from jobs.runs import finish_run, mark_lost, start_run
 from jobs.schedule import MATERIALISE
 from jobs.status import Status, look, read_status
+from jobs.store_status import read_store
 from jobs.watermarks import advance
 
 GONE = 2**22 + 1
@@ -343,6 +344,18 @@ def test_files_that_were_set_aside_are_counted(data: DataFolder, clock: FakeCloc
 
     assert (found.store.damaged_files, found.store.lake_bytes) == (1, 7)
     assert any("1 damaged files were set aside" in problem for problem in found.problems)
+
+
+def test_a_lake_is_measured_each_ten_seconds_at_most(
+    data: DataFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+    for second in (50.0, 51.0, 59.9, 60.0):
+        monkeypatch.setattr("jobs.store_status.time.monotonic", lambda second=second: second)
+        (data.lake / f"{second}.parquet").write_bytes(b"x")
+        sizes.append(read_store(data, None, None).lake_bytes)
+
+    assert sizes == [1, 1, 1, 4]
 
 
 def test_a_report_that_cannot_be_decoded_counts_as_none(data: DataFolder, clock: FakeClock) -> None:
