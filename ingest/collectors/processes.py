@@ -19,12 +19,12 @@ import numpy as np
 from hostsight.channel import WHOLE_HOST
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
+from ingest.collectors.pages import PAGE_BYTES, page_bytes
 from ingest.collectors.smallfiles import names_in, read_small
 from ingest.collectors.words import number
 
 TOP = 5
 _TICKS = os.sysconf("SC_CLK_TCK")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 _SOURCE = "/proc/PID"
 
 CPU = Metric(
@@ -68,6 +68,7 @@ class ProcessesCollector:
     def __init__(self, now: Callable[[], int] = time.monotonic_ns) -> None:
         self._now = now
         self._folder = Path("/proc")
+        self._page = PAGE_BYTES
         self._last: dict[str, Process] = {}
         self._last_ns = 0
         self._refused = False
@@ -75,6 +76,7 @@ class ProcessesCollector:
     def open(self, host: Host) -> Sequence[Slot]:
         self.close()
         self._folder = host.path("/proc")
+        self._page = page_bytes(host)
         if not next(self._numbers(), ""):
             raise NoDataError("/proc shows no process", "not supported")
         slots = [Slot("cpu", WHOLE_HOST, metric, 0.001, _SOURCE) for metric in (ZOMBIES, STUCK)]
@@ -94,7 +96,7 @@ class ProcessesCollector:
             out[2 : 2 + TOP],
             (100 * _grown(before.cpu_ticks, after.cpu_ticks) / _TICKS / seconds for before, after in pairs),
         )
-        _rank(out[2 + TOP : 2 + 2 * TOP], (process.resident_pages * _PAGE for process in now.values()))
+        _rank(out[2 + TOP : 2 + 2 * TOP], (process.resident_pages * self._page for process in now.values()))
         _rank(out[2 + 2 * TOP :], (_grown(before.moved, after.moved) / seconds for before, after in pairs))
         self._last, self._last_ns = now, now_ns
         return True

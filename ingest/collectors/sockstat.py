@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import ClassVar
 
 from ingest.collector import Host, Metric, Origin, Tier
+from ingest.collectors.pages import PAGE_BYTES, in_pages_of
 from ingest.collectors.tables import Field, Source, TableCollector
 from ingest.collectors.wordtable import PAIRS
-
-_PAGE_BYTES = float(os.sysconf("SC_PAGE_SIZE"))
 
 
 def _sockets(key: bytes, name: str, meaning: str) -> Field:
     return Field(key, "network", Metric(f"{name}_sockets", "sockets", "gauge", meaning))
 
 
-def _memory(key: bytes, name: str, meaning: str, scale: float = _PAGE_BYTES) -> Field:
+def _memory(key: bytes, name: str, meaning: str, scale: float = PAGE_BYTES) -> Field:
     return Field(key, "network", Metric(f"{name}_memory_bytes", "B", "gauge", meaning, scale=scale))
 
 
@@ -49,6 +47,6 @@ class SockstatCollector(TableCollector):
 
     def sources(self, host: Host) -> Sequence[Source]:
         return [
-            Source("/proc/net/sockstat", PAIRS, _FIELDS),
+            Source("/proc/net/sockstat", PAIRS, in_pages_of(host, _FIELDS)),
             Source("/proc/net/sockstat6", PAIRS, _FIELDS_6, remedy="modprobe ipv6"),
         ]

@@ -5,16 +5,13 @@ Counters that name no zone are those of Linux 4.8 and later; earlier kernels giv
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import ClassVar
 
 from ingest.collector import Host, Metric, Origin, Tier
+from ingest.collectors.pages import PAGE_BYTES, in_pages_of
 from ingest.collectors.tables import Field, Source, TableCollector
 from ingest.collectors.wordtable import FLAT
-
-PAGE_BYTES = float(os.sysconf("SC_PAGE_SIZE"))
-"""Page size of this machine; a captured tree is taken to have the same."""
 
 
 def _pages(key: bytes, name: str, meaning: str) -> Field:
@@ -150,4 +147,4 @@ class VmstatCollector(TableCollector):
     metrics: ClassVar[tuple[Metric, ...]] = tuple(field.metric for field in _FIELDS)
 
     def sources(self, host: Host) -> Sequence[Source]:
-        return [Source("/proc/vmstat", FLAT, _FIELDS)]
+        return [Source("/proc/vmstat", FLAT, in_pages_of(host, _FIELDS))]

@@ -11,7 +11,8 @@ from ingest.collector import Host
 from ingest.collectors.hugepages import HugepagesCollector
 from ingest.collectors.memory import MemoryCollector
 from ingest.collectors.numa import NumaCollector
-from ingest.collectors.vmstat import PAGE_BYTES, VmstatCollector
+from ingest.collectors.pages import PAGE_BYTES
+from ingest.collectors.vmstat import VmstatCollector
 from tests.unit.collectors.trees import Trees, read, write
 
 KIB = 1024
