@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 
+from hostsight import narration
 from hostsight.channel import Channel
 from hostsight.clock import floor_second
 from hostsight.errors import StorageError
@@ -14,11 +14,7 @@ from ingest.spool import SpoolWriter
 
 
 def say(text: str) -> None:
-    """Narrate on stderr; one that is closed or full is not worth stopping for."""
-    try:
-        print(f"hostsight agent: {text}", file=sys.stderr, flush=True)
-    except (OSError, ValueError):
-        return
+    narration.say("hostsight agent", text)
 
 
 class Recorder:

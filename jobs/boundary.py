@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-import sys
-import traceback
 from collections.abc import Callable
 
+from hostsight import narration
 from hostsight.clock import Clock
 from hostsight.errors import HostsightError
 from hostsight.folders import DataFolder
@@ -33,6 +32,5 @@ def run_job(data: DataFolder, clock: Clock, job: str, body: Body) -> None:
 
 def tell(error: Exception) -> None:
     """One sentence on stderr; a traceback before it where the error is none that hostsight knows."""
-    if not isinstance(error, (HostsightError, sqlite3.Error)):
-        traceback.print_exception(error, file=sys.stderr)
-    print(f"hostsight serve: {sentence(error)}", file=sys.stderr, flush=True)
+    known = isinstance(error, (HostsightError, sqlite3.Error))
+    narration.say("hostsight serve", sentence(error), None if known else error)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import sys
 import threading
 from contextlib import suppress
 
 import msgspec
 import psutil
 
+from hostsight import narration
 from hostsight.clock import SECOND_NS, Clock, SystemClock
 from hostsight.errors import HostsightError, StoreUnavailableError
 from hostsight.files import locked
@@ -170,4 +170,4 @@ class _Readers:
 
 
 def _say(text: str) -> None:
-    print(f"hostsight drain: {text}", file=sys.stderr, flush=True)
+    narration.say("hostsight drain", text)

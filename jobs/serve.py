@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
+from hostsight import narration
 from hostsight.clock import SECOND_NS, Clock, SystemClock
 from hostsight.files import locked
 from hostsight.folders import DataFolder
@@ -91,7 +91,7 @@ def _recognised(settings: Settings) -> Settings:
 
 
 def _say(text: str) -> None:
-    print(f"hostsight serve: {text}", file=sys.stderr, flush=True)
+    narration.say("hostsight serve", text)
 
 
 def open_store(settings: Settings, data: DataFolder) -> Store:
@@ -132,8 +132,10 @@ class Pipeline:
         self, settings: Settings, data: DataFolder, store: Store, clock: Clock, stop: threading.Event
     ) -> None:
         logging.getLogger("apscheduler").setLevel(logging.CRITICAL)  # the jobs report to `status` themselves
+        self._stop = stop
+        self._failure: BaseException | None = None
         live = LiveJob(settings, data, store, clock)
-        self._live = threading.Thread(target=live.follow, args=(stop,), name="materialise")
+        self._live = threading.Thread(target=self._follow, args=(live,), name="materialise")
         self._refit = RefitJob(settings, data, clock, stop)
         self._scheduler = BackgroundScheduler(
             timezone=UTC,
@@ -175,11 +177,21 @@ class Pipeline:
         for job in self._scheduler.get_jobs():
             job.modify(next_run_time=_now())
 
+    def _follow(self, live: LiveJob) -> None:
+        """Without the live job the others are of no use: the process ends, and whoever keeps it starts it again."""
+        try:
+            live.follow(self._stop)
+        except BaseException as failure:  # noqa: BLE001  # raised again where the process ends
+            self._failure = failure
+            self._stop.set()
+
     def shut_down(self) -> None:
-        """Let the runs under way end, once `stop` is set."""
+        """Let the runs under way end, once `stop` is set. Raises what the live job died of."""
         self._scheduler.pause()
         self._live.join()
         self._scheduler.shutdown(wait=True)
+        if self._failure is not None:
+            raise self._failure
 
 
 def _now() -> datetime:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
+import pytest
 
 from hostsight.folders import DataFolder
 from hostsight.settings import AgentSettings, Settings
@@ -47,6 +48,15 @@ def test_serve_ends_by_itself_after_its_time(data: DataFolder) -> None:
     run_serve(SETTINGS, data, seconds=0.5)
 
     assert (data.run / "serve.lock").exists()
+
+
+def test_serve_ends_when_its_live_job_does(data: DataFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def dies(*_: object) -> None:
+        raise RuntimeError("the live job died")
+
+    monkeypatch.setattr("jobs.live.LiveJob.follow", dies)
+    with pytest.raises(RuntimeError, match="the live job died"):
+        run_serve(SETTINGS, data)
 
 
 def test_the_live_path_never_imports_what_only_a_refit_needs() -> None:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -115,6 +117,20 @@ def test_an_error_nobody_foresaw_keeps_its_traceback_for_the_log(
 
     assert rows(state) == [("failed", 0, "ZeroDivisionError: division by zero")]
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_log_on_the_full_disk_too_stops_nothing(
+    job: LiveJob, store: MoodyStore, state: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.trouble = FullError("no space left")
+    with Path("/dev/full").open("w", buffering=1) as full:
+        monkeypatch.setattr("sys.stderr", full)
+        job.run()
+        monkeypatch.undo()
+        with contextlib.suppress(OSError):
+            full.close()
+
+    assert rows(state) == [("failed", 0, "no space left")]
 
 
 def test_the_report_says_how_far_it_is_and_what_hinders_it(
