@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,9 @@ STEP = 0.1
 
 QUIET_SECONDS = 60.0
 """After so long without a line, one says that all is well."""
+
+_COUNTED = re.compile(r"\b\d\w*(?:\.\w+)?")
+"""What grows while a problem goes on: its age, the room that is left."""
 
 READY = "baseline is live: from now on every window is judged"
 
@@ -113,10 +117,12 @@ class Narrator:
     def _new_problems(self, status: Status) -> Iterator[str]:
         """A start takes a few seconds: until the agent runs and the jobs have reported, their absence is none."""
         begun = self._agent_runs and status.pipeline.running and status.pipeline.started is not None
-        found = frozenset(status.problems) if begun else self._problems
-        for problem in sorted(found - self._problems):
-            yield f"problem: {problem}"
-        self._problems = found
+        if not begun:
+            return
+        found = {_COUNTED.sub("", problem): problem for problem in status.problems}
+        for kind in sorted(found.keys() - self._problems):
+            yield f"problem: {found[kind]}"
+        self._problems = frozenset(found)
 
     def _all_well(self, status: Status) -> Iterator[str]:
         for host in status.hosts:

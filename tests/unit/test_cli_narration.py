@@ -167,3 +167,15 @@ def test_lines_for_a_log_come_with_their_time(capsys: pytest.CaptureFixture[str]
     with PlainLines() as lines:
         lines.say("two\nlines")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ  two\\nlines\n", capsys.readouterr().out)
+
+
+def test_a_problem_that_goes_on_is_not_told_again_as_its_figures_grow() -> None:
+    narrator = Narrator()
+    narrator.tell(status(), (), T0)
+    young, old = ("jobs (process 7) last reported 59s ago", "jobs (process 7) last reported 1m1s ago")
+
+    assert narrator.tell(status(problems=(young, "eth0 is gone")), (), T0) == [
+        "problem: eth0 is gone",
+        f"problem: {young}",
+    ]
+    assert narrator.tell(status(problems=(old, "eth1 is gone")), (), T0) == ["problem: eth1 is gone"]
