@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,10 @@ _SIZE_UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
                "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}  # fmt: skip
 
 _SIZE = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_SIZE_UNITS)})")
+
+
+Where = Mapping[tuple[str, str], str]
+"""(section, key) -> the file, variable or flag that said so last."""
 
 
 def parse_size(text: str) -> Size:
@@ -51,10 +55,10 @@ def _decode(kind: type, value: Any) -> Any:
 def _check_known(tree: Mapping[str, Any], where: str) -> None:
     known = sections()
     for section, keys in tree.items():
+        if not isinstance(keys, Mapping):
+            raise SettingsError(f"{where}: {_outside(section, known)}")
         if section not in known:
             raise SettingsError(f"{where}: unknown section [{section}]{nearest(section, known)}")
-        if not isinstance(keys, Mapping):
-            raise SettingsError(f"{where}: {section} must be a table; write [{section}] on a line of its own")
         for key in keys:
             if key not in known[section]:
                 raise SettingsError(
@@ -62,21 +66,59 @@ def _check_known(tree: Mapping[str, Any], where: str) -> None:
                 )
 
 
-def _convert(tree: Mapping[str, Any], where: Mapping[tuple[str, str], str]) -> Settings:
+def _outside(word: str, known: Mapping[str, Collection[str]]) -> str:
+    """What is wrong with a value before the first section."""
+    if word in known:
+        return f"{word} must be a table; write [{word}] on a line of its own"
+    homes = [f"[{section}]" for section, keys in known.items() if word in keys]
+    return (
+        f"'{word}' stands outside any section; move it below {' or '.join(homes) or 'the one it belongs to'}"
+    )
+
+
+def _convert(tree: Mapping[str, Any], where: Where) -> Settings:
     for section, keys in tree.items():
         struct = type(getattr(Settings(), section))
         for key, value in keys.items():
             try:
                 msgspec.convert({key: value}, struct, strict=False, dec_hook=_decode)
             except (msgspec.ValidationError, UsageError) as error:
-                reason = str(error).split(" - at ")[0]
+                wrong = (
+                    f": {error}"
+                    if isinstance(error, UsageError)
+                    else f" must be {_wanted(section, key, value)}"
+                )
                 shown = "(hidden)" if key == "token" else repr(value)
-                raise SettingsError(
-                    f"{where[section, key]}: [{section}] {key} = {shown}: {reason}"
-                ) from error
+                raise SettingsError(f"{where[section, key]}: [{section}] {key} = {shown}{wrong}") from error
     settings = msgspec.convert(tree, Settings, strict=False, dec_hook=_decode)
-    _check_consistent(settings)
+    _check_consistent(settings, where)
     return settings
+
+
+def _wanted(section: str, key: str, value: Any) -> str:
+    """What a setting takes, in words."""
+    import msgspec.inspect as kinds  # only what is wrong pays for it
+
+    kind = kinds.type_info(sections()[section][key].type)
+    kind = kind.type if isinstance(kind, kinds.Metadata) else kind
+    match kind:
+        case kinds.BoolType():
+            return "true or false"
+        case kinds.LiteralType(values=values):
+            return f"one of {', '.join(map(str, values))}{nearest(str(value), map(str, values))}"
+        case kinds.IntType() | kinds.FloatType():
+            return f"a {'whole ' if isinstance(kind, kinds.IntType) else ''}number{_bounds(kind)}"
+        case kinds.VarTupleType():
+            return 'a list such as ["one", "another"]'
+    return "text in quotes"
+
+
+def _bounds(kind: Any) -> str:
+    words = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
+    found = [
+        f"{word} {bound:g}" for name, word in words.items() if (bound := getattr(kind, name)) is not None
+    ]
+    return f", {' and '.join(found)}" if found else ""
 
 
 LONGEST_HOST = 190
@@ -85,34 +127,38 @@ LONGEST_HOST = 190
 _MAY_BE_ZERO = {"lateness", "merge_gap", "retention"}
 
 
-def _check_consistent(settings: Settings) -> None:
+def _source(where: Where, section: str, *keys: str) -> str:
+    return next((f"{where[section, key]}: " for key in keys if (section, key) in where), "")
+
+
+def _check_consistent(settings: Settings, where: Where) -> None:
     window, agent = settings.window, settings.agent
     _check_host(agent.host)
     for name in ("length", "stride"):
         value = getattr(window, name)
         if value <= 0 or window.pane.ns <= 0 or value.ns % window.pane.ns:
             raise SettingsError(
-                f"[window] {name} = {value} must be a positive whole multiple of [window] pane = {window.pane}"
+                f"{_source(where, 'window', name, 'pane')}[window] {name} = {value} must be a positive whole multiple of [window] pane = {window.pane}"
             )
     for name in ("tick", "medium", "slow"):
         if getattr(agent, name).ns < 1_000_000:
             raise SettingsError(
-                f"[agent] {name} = {getattr(agent, name)} must be at least 1ms; leave it out for the default"
+                f"{_source(where, 'agent', name)}[agent] {name} = {getattr(agent, name)} must be at least 1ms; leave it out for the default"
             )
     if agent.adaptive and not agent.tick <= agent.idle_tick <= window.pane:
         raise SettingsError(
-            f"[agent] idle_tick = {agent.idle_tick} must be between [agent] tick = {agent.tick} and [window] pane = {window.pane}"
+            f"{_source(where, 'agent', 'idle_tick', 'tick')}[agent] idle_tick = {agent.idle_tick} must be between [agent] tick = {agent.tick} and [window] pane = {window.pane}"
         )
     for section, fields in sections().items():
         for key in fields:
             value = getattr(getattr(settings, section), key)
             if isinstance(value, Duration) and value <= 0 and key not in _MAY_BE_ZERO:
                 raise SettingsError(
-                    f"[{section}] {key} = {value} must be longer than nothing; leave it out for the default"
+                    f"{_source(where, section, key)}[{section}] {key} = {value} must be longer than nothing; leave it out for the default"
                 )
     if settings.detect.open_hits > settings.detect.open_of:
         raise SettingsError(
-            f"[detect] open_hits = {settings.detect.open_hits} may not exceed [detect] open_of = {settings.detect.open_of}; lower it"
+            f"{_source(where, 'detect', 'open_hits', 'open_of')}[detect] open_hits = {settings.detect.open_hits} may not exceed [detect] open_of = {settings.detect.open_of}; lower it"
         )
 
 
@@ -136,11 +182,21 @@ def _from_environment(environment: Mapping[str, str]) -> dict[tuple[str, str], s
         if not name.startswith(_PREFIX) or name in reserved:
             continue
         if name not in known:
-            near = nearest(name.removeprefix(_PREFIX), (one.removeprefix(_PREFIX) for one in known))
-            near = near.replace("'", f"'{_PREFIX}", 1)
-            raise SettingsError(f"environment variable {name} is no setting{near}")
+            raise SettingsError(
+                f"environment variable {name} is no setting{_near_variable(name, known)}; correct it, or unset it"
+            )
         found[known[name]] = value
     return found
+
+
+def _near_variable(name: str, known: Mapping[str, tuple[str, str]]) -> str:
+    """A variable that lacks its section, or is written nearly like it."""
+    word = name.removeprefix(_PREFIX)
+    same_key = [one for one, (_, key) in known.items() if key.upper() == word]
+    if same_key:
+        return f" (did you mean {' or '.join(map(repr, same_key))}?)"
+    near = nearest(word, [one.removeprefix(_PREFIX) for one in (*known, "CONFIG", "DATA")])
+    return near.replace("'", f"'{_PREFIX}", 1)
 
 
 _INFLUX_CLIENT = {
@@ -155,7 +211,11 @@ _INFLUX_CLIENT = {
 def _from_influx_client(environment: Mapping[str, str]) -> dict[str, str]:
     """Keys of [influx] from the variables of InfluxDB's own client, which are the least specific source."""
     found = {key: environment.get(f"INFLUXDB_V2_{name}", "") for key, name in _INFLUX_CLIENT.items()}
-    if milliseconds := environment.get("INFLUXDB_V2_TIMEOUT", ""):
+    if milliseconds := environment.get("INFLUXDB_V2_TIMEOUT", "").strip():
+        if not milliseconds.isdecimal():
+            raise SettingsError(
+                f"INFLUXDB_V2_TIMEOUT = {milliseconds!r} is no number of milliseconds; correct it, or unset it"
+            )
         found["timeout"] = f"{milliseconds}ms"
     return {key: value for key, value in found.items() if value}
 

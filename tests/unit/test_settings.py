@@ -68,7 +68,20 @@ def test_variables_with_another_purpose_are_no_settings(data: DataFolder, name: 
         ('[detect]\nwarmpu = "5m"\n', ["hostsight.toml", "'warmpu' in [detect]", "did you mean 'warmup'?"]),
         ('[detect]\nwarmup = "5 parsecs"\n', ["hostsight.toml", "[detect] warmup", "write it as 90s"]),
         ("[detect]\nwarmup = 5\n", ["hostsight.toml", "[detect] warmup", "90s"]),
-        ("[detect]\npercentile = 100\n", ["hostsight.toml", "[detect] percentile", "< 100"]),
+        (
+            "[detect]\npercentile = 100\n",
+            ["hostsight.toml", "[detect] percentile = 100 must be a number, above 50 and below 100"],
+        ),
+        (
+            "[jobs]\nrefit_hour = 2.5\n",
+            ["[jobs] refit_hour = 2.5 must be a whole number, at least 0 and at most 23"],
+        ),
+        ('[agent]\nadaptive = "maybe"\n', ["[agent] adaptive = 'maybe' must be true or false"]),
+        ('[agent]\ndisabled = "rdma"\n', ["[agent] disabled = 'rdma' must be a list such as"]),
+        ("[agent]\nhost = 7\n", ["[agent] host = 7 must be text in quotes"]),
+        ('[store]\nkind = "influxdb"\n', ["one of embedded, influx, telegraf (did you mean 'influx'?)"]),
+        ('[window]\nlength = "2500ms"\n', ["hostsight.toml: [window] length = 2s500ms"]),
+        ('tick = "1s"\n', ["hostsight.toml: 'tick' stands outside any section; move it below [agent]"]),
         ("[spool]\nmax_bytes = 5\n", ["hostsight.toml", "[spool] max_bytes", "500MB"]),
         ("detect = 3\n", ["hostsight.toml", "detect must be a table; write [detect]"]),
         ("[detect\n", ["hostsight.toml", "line 1"]),
@@ -97,9 +110,14 @@ def test_a_mistake_in_the_environment_names_the_variable(data: DataFolder) -> No
     with pytest.raises(SettingsError, match=r"HOSTSIGHT_AGENT_TICK: .*'soon' is not a duration"):
         load_settings(data, environment={"HOSTSIGHT_AGENT_TICK": "soon"})
 
+    with pytest.raises(SettingsError, match=r"did you mean 'HOSTSIGHT_AGENT_TICK'\?\); correct it"):
+        load_settings(data, environment={"HOSTSIGHT_TICK": "1s"})
+    with pytest.raises(SettingsError, match=r"INFLUXDB_V2_TIMEOUT = 'soon' is no number of milliseconds"):
+        load_settings(data, environment={"INFLUXDB_V2_TIMEOUT": "soon"})
+
 
 def test_a_variable_like_none_of_the_settings_is_not_said_to_be_like_one(data: DataFolder) -> None:
-    with pytest.raises(SettingsError, match=r"HOSTSIGHT_FOO_BAR is no setting$"):
+    with pytest.raises(SettingsError, match=r"HOSTSIGHT_FOO_BAR is no setting; correct it, or unset it"):
         load_settings(data, environment={"HOSTSIGHT_FOO_BAR": "1"})
 
 
