@@ -231,7 +231,17 @@ def test_jobs_that_hold_the_folder_but_cannot_report_are_running(
 
     assert (found.pipeline.running, found.pipeline.pid, found.pipeline.started) == (True, os.getpid(), None)
     assert found.hosts[0].activity == "no report from the jobs: starting, stuck, or unable to write"
-    words = f"the jobs (process {os.getpid()}) last reported 30s ago: stuck, an import, which reports nothing, or unable to write"
+    words = f"the jobs (process {os.getpid()}) last reported 30s ago: stuck, or unable to write, or an import, which reports nothing"
+    assert any(words in problem for problem in found.problems)
+
+
+def test_what_is_stuck_under_up_is_restarted_by_it(data: DataFolder, clock: FakeClock) -> None:
+    write_progress(data, progress(clock, pid=GONE))
+    clock.advance(30)
+    with locked(data.serve_lock, "a pipeline"), locked(data.up_lock, "`hostsight up`"):
+        found = status(data, clock)
+
+    words = "stuck, or unable to write; make room or mend the rights, or restart `hostsight up`"
     assert any(words in problem for problem in found.problems)
 
 
