@@ -174,7 +174,9 @@ def _time_column(path: Path, table: pa.Table, wanted: str | None) -> str:
         raise UsageError(f"{path} has two columns of the same name; rename one")
     if wanted is not None:
         if wanted not in names:
-            raise UsageError(f"{path} has no column {wanted}{nearest(wanted, names)}")
+            raise UsageError(
+                f"{path} has no column {wanted}{nearest(wanted, names)}, but {_named(names)}; name the one that holds the time with --time"
+            )
         return wanted
     found = next((name for name in TIME_NAMES if name in names), None)
     if found is None:
@@ -198,12 +200,28 @@ def _numbers(path: Path, name: str, column: pa.ChunkedArray) -> NDArray[np.float
         )
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise UsageError(
-            f"{path}: column {name} holds no numbers; leave it out with --exclude {name}"
+            f"{path}: {_no_number(name, column)} leave the column out with --exclude {name}"
         ) from error
     values = numbers.to_numpy().astype(np.float64)
     values[~np.isfinite(values)] = np.nan
     kept: NDArray[np.float32] = values.clip(-_LARGEST, _LARGEST).astype(np.float32)
     return kept
+
+
+def _no_number(name: str, column: pa.ChunkedArray) -> str:
+    """The first cell that is none; of a column of text, the only kind that may hold some."""
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        absent = set(pa.csv.ConvertOptions().null_values)
+        for row, cell in enumerate(column):
+            if cell.as_py() in absent:
+                continue
+            try:
+                cell.cast(pa.float64())
+            except pa.ArrowInvalid:
+                return (
+                    f"row {row + 1} of column {name} is {cell.as_py()!r}, which is no number; correct it, or"
+                )
+    return f"column {name} holds no numbers;"
 
 
 def _from_long(

@@ -77,6 +77,7 @@ def command(
 
 def _show(found: Mapping[str, object], out: Path) -> None:
     from cli.output import print_table, severity
+    from cli.text import plural
 
     episodes = found["episodes"]
     assert isinstance(episodes, list)  # noqa: S101  # it is what `summarise` gives
@@ -86,4 +87,4 @@ def _show(found: Mapping[str, object], out: Path) -> None:
             [(each["start"], each["end"], severity(each["severity"]), each["summary"]) for each in episodes],
             prose=("summary",),
         )
-    narrate(f"{len(episodes)} episodes; scores, contributions and episodes are in {out}")
+    narrate(f"{plural(len(episodes), 'episode')}; scores, contributions and episodes are in {out}")

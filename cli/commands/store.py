@@ -87,7 +87,7 @@ def reexport(span: tuple[int, int], host: str | None, as_json: bool) -> None:
     RANGE is `6h` or `now-6h..now-1h`. Scores and episodes stay as they were judged. `hostsight serve` must not run on this
     data folder meanwhile.
     """
-    from cli.output import print_json, safe
+    from cli.output import narrate, print_json, safe
     from cli.state import check_host, state
     from hostsight.timerange import TimeRange
     from jobs.reexport import run_reexport
@@ -100,8 +100,12 @@ def reexport(span: tuple[int, int], host: str | None, as_json: bool) -> None:
     if as_json:
         print_json(list(hours))
         return
+    done = False
     for hour in hours:
+        done = True
         click.echo(safe(f"{hour.host} {hour.start}..{hour.end}: {hour.changed:,} samples added or changed"))
+    if not done:
+        narrate("nothing was done: no host has windows in that range; `hostsight serve` makes them")
 
 
 def _look(client: InfluxClient, *, quiet: bool = False) -> list[Finding]:
