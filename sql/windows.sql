@@ -8,14 +8,23 @@
 --
 -- A window that ends at e holds the panes that start in [e - length, e), whichever of them exist.
 -- mean     sum(value * dt) / sum(dt)
--- std      of the population: Chan's combination of the panes' m2, about the channel's level so that nothing cancels
+-- std      of the population: Chan's combination of the panes' m2
 -- slope    least squares through the panes' means, units per second; null where only one pane has samples
-WITH levels AS (
-  SELECT channel_id, avg("sum" / n) AS level FROM panes GROUP BY channel_id
-),
-placed AS (
-  SELECT panes.*, "sum" / n - level AS rise, epoch_ns(pane) // $pane_ns AS place
-  FROM panes JOIN levels USING (channel_id)
+--
+-- A window's row does not depend on what else is computed with it, so no level common to several windows is taken off.
+-- Instead each pane's mean is split (Veltkamp): `coarse` has 15 significant bits, so sums of its squares are exact up to
+-- some 3,000 samples a window, and the rest is too small for what cancels in its products to matter.
+WITH placed AS (
+  SELECT
+    *,
+    "sum" / n AS center,
+    center * (2.0::DOUBLE ** 38 + 1) AS scaled,
+    scaled - (scaled - center) AS coarse,
+    n * coarse AS n_coarse,
+    n * (center - coarse) AS n_rest,
+    m2 + n * (center - coarse) * (center + coarse) AS spread,
+    epoch_ns(pane) // $pane_ns AS place
+  FROM panes
 ),
 members AS (
   SELECT
@@ -33,11 +42,12 @@ moments AS (
     sum(n)::INTEGER AS n,
     sum("sum") / sum(n) AS plain_mean,
     sum(wsum) / nullif(sum(dt), 0) AS weighted_mean,
-    sum(m2) + sum(n * rise * rise) - sum(n * rise) * sum(n * rise) / sum(n) AS m2,
+    (sum(n) * sum(n_coarse * coarse) - sum(n_coarse) * sum(n_coarse)) / sum(n)
+      + (sum(spread) - sum(n_rest) * (2 * sum(n_coarse) + sum(n_rest)) / sum(n)) AS m2,
     min("min") AS "min",
     max("max") AS "max",
     CASE WHEN count(*) > 1
-      THEN -regr_slope(rise, window_number * $stride - place) * 1e9 / $pane_ns
+      THEN -regr_slope(center, window_number * $stride - place) * 1e9 / $pane_ns
     END AS slope
   FROM members
   GROUP BY channel_id, window_number
