@@ -106,6 +106,12 @@ def show(model: str, as_json: bool) -> None:
         _show_detail(detail)
 
 
+def _channels(row: ModelRow) -> str:
+    if row.kept_channels == row.channels:
+        return f"{row.channels}, none left out:"
+    return f"{row.kept_channels} of {row.channels}; the others are represented by these:"
+
+
 def _show_detail(detail: ModelDetail) -> None:
     from cli.output import safe
     from hostsight.clock import iso
@@ -121,7 +127,7 @@ def _show_detail(detail: ModelDetail) -> None:
         "libraries": libraries,
         **_verdict(detail),
         "folder": detail.folder,
-        "channels": f"{row.kept_channels} of {row.channels}; the others are represented by these:",
+        "channels": _channels(row),
     }.items():
         click.echo(f"{name:<13}{safe(fact)}")
     for label in detail.kept:

@@ -71,7 +71,12 @@ def add(length: float | None, during: str | None, reason: str, **patterns: str) 
     settings = load_settings(data)
     with state(data, writing=True) as connection:
         rule_id = suppress(connection, settings.alerts, rule, now_ns)
-    narrate(f"suppression {rule_id} is added; `hostsight suppress end {rule_id}` ends it")
+    after = (
+        "its time is over, so it mutes only what is judged belatedly"
+        if end_ns is not None and end_ns <= now_ns
+        else f"`hostsight suppress end {rule_id}` ends it"
+    )
+    narrate(f"suppression {rule_id} is added; {after}")
 
 
 def _check_subsystem(pattern: str) -> None:

@@ -93,7 +93,7 @@ def test_show_names_what_the_model_works_on(models: list[str], capsys: pytest.Ca
     assert main(["models", "show", models[0]]) == 0
     text = capsys.readouterr().out
     assert "2023-11-14T22:13:20.000Z to 2023-11-14T22:14:20.000Z, 60 windows" in text
-    assert "  cpu busy_percent" in text
+    assert "channels     3, none left out:\n  cpu busy_percent" in text
     assert "one regime: nothing in training is clearly apart from the rest" in text
 
 

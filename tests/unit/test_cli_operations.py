@@ -129,6 +129,13 @@ def test_a_rule_for_a_span_mutes_until_it_is_ended(
     assert "tests" in out
 
 
+def test_a_rule_for_a_span_that_is_over_says_so(
+    folder: DataFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, said = run(["suppress", "add", "--during", "2023-11-14..2023-11-15"], capsys)
+    assert "suppression 1 is added; its time is over" in said
+
+
 def test_a_maintenance_of_all_hosts_needs_only_a_time(
     folder: DataFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
