@@ -41,8 +41,7 @@ ONLINE_CPUS = "/sys/devices/system/cpu/online"
 MODULES = "/sys/devices/system/edac/mc"
 DISKS = "/sys/block"
 
-_CPU_LIST = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
-_MOST_CPUS = 65_536
+_CPU = re.compile(r"cpu(\d{1,6})")
 _ACCELERATORS = ("0x0302", "0x0380", "0x12")
 """PCI classes: 3D and other display controllers, processing accelerators."""
 _VGA = "0x0300"
@@ -73,7 +72,7 @@ def present(host: Host) -> frozenset[Device]:
     """All devices that are there now; a kind that /sys does not show has none."""
     return frozenset(
         (
-            *(Device("cpu", f"cpu{number}") for number in _online(host)),
+            *(Device("cpu", f"cpu{number}") for number in parse_list(read_word(host.path(ONLINE_CPUS)))),
             *(Device("dimm", name) for name in _modules(host)),
             *(Device("gpu", path.name) for path in pci_folders(host) if _is_gpu(path)),
             *(_placed("nic", path) for path in class_devices(host, "net") if is_there(path / "device")),
@@ -84,10 +83,13 @@ def present(host: Host) -> frozenset[Device]:
 
 
 def offline_cpus(host: Host) -> list[int]:
-    """CPUs that are there and switched off, ascending; empty where /sys does not say which are there."""
+    """CPUs that are there and switched off, ascending; each CPU says so itself where a list of them is missing."""
     folder = host.path("/sys/devices/system/cpu")
-    online = {*parse_list(read_word(folder / "online"))}
-    return sorted({*parse_list(read_word(folder / "present"))} - online) if online else []
+    online, there = ({*parse_list(read_word(folder / file))} for file in ("online", "present"))
+    if online and there:
+        return sorted(there - online)
+    cpus = (found for found in map(_CPU.fullmatch, names_in(folder)) if found)
+    return sorted(int(cpu[1]) for cpu in cpus if read_word(folder / cpu[0] / "online") == "0")
 
 
 def offline_nodes(host: Host) -> list[int]:
@@ -173,14 +175,6 @@ def _seen(one: Remembered, here: bool, now_ns: int) -> Remembered:
     if here == (one.lost_ns is None):
         return one
     return Remembered(one.device, one.since_ns, None if here else now_ns)
-
-
-def _online(host: Host) -> Iterator[int]:
-    """Numbers of the CPUs that are online, from a list such as `0-3,8`."""
-    for part in read_word(host.path(ONLINE_CPUS)).split(","):
-        span = _CPU_LIST.fullmatch(part)
-        if span and int(span[1]) < _MOST_CPUS:
-            yield from range(int(span[1]), min(int(span[2] or span[1]), _MOST_CPUS) + 1)
 
 
 def _modules(host: Host) -> Iterator[str]:

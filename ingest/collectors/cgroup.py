@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from hostsight.channel import Subsystem
+from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Origin, Slot, Values
 from ingest.collectors.smallfiles import (
     Parser,
@@ -31,6 +32,7 @@ from ingest.collectors.smallfiles import (
 )
 from ingest.collectors.tables import LIVE
 from ingest.collectors.words import number
+from ingest.kept_file import KeptFile
 
 _ROOT = "/sys/fs/cgroup"
 MOST_GROUPS = 16
@@ -91,6 +93,16 @@ class CgroupCollector(SmallFilesCollector):
         *(metric for rows in _PRESSURE.values() for _, metric in rows),
     )  # fmt: skip
     nothing: ClassVar[str] = f"{_ROOT} shows no group below the root"
+
+    def open(self, host: Host) -> Sequence[Slot]:
+        try:
+            return super().open(host)
+        except NoDataError as error:
+            places = _elsewhere(host)
+            if places:
+                what = f"groups are mounted at {', '.join(places)} and not below {_ROOT}"
+                raise NoDataError(what, "not supported") from error
+            raise
 
     def files(self, host: Host) -> Iterator[SmallFile]:
         hierarchy = _hierarchy(host)
@@ -255,16 +267,34 @@ def serviced(content: bytes, stacked: frozenset[bytes]) -> Values:
 
 def _stacked(host: Host) -> frozenset[bytes]:
     """Numbers of the disks that are made of others: what they move is counted by those as well."""
-    try:
-        lines = read_small(host.path("/proc/diskstats")).splitlines()
-    except OSError:
-        return frozenset()
-    words = [line.split(None, 3) for line in lines]
+    words = [line.split(None, 3) for line in _lines(host, "/proc/diskstats")]
     return frozenset(
         b"%b:%b" % (row[0], row[1])
         for row in words
         if len(row) > 2 and row[2].decode("ascii", "replace").startswith(_STACKED)
     )
+
+
+def _elsewhere(host: Host) -> list[str]:
+    """Where groups are mounted if not below the usual folder: old distributions had /cgroup or /dev/cgroup."""
+    words = [line.split() for line in _lines(host, "/proc/mounts")]
+    mounts = [
+        row[1].decode("utf-8", "replace")
+        for row in words
+        if len(row) > 2 and row[2] in {b"cgroup", b"cgroup2"}
+    ]
+    return [mount for mount in mounts if not f"{mount}/".startswith(f"{_ROOT}/")]
+
+
+def _lines(host: Host, path: str) -> list[bytes]:
+    """Lines of a file of /proc that one system call need not give whole; none where it cannot be read."""
+    file = KeptFile(host.path(path))
+    try:
+        return file.read().splitlines()
+    except OSError:
+        return []
+    finally:
+        file.close()
 
 
 @dataclass(slots=True)

@@ -127,7 +127,8 @@ class PolicyClocks(ClockSource):
 
     def __init__(self, policies: Sequence[tuple[tuple[str, ...], Path]], file: str) -> None:
         self._files = [(cpus, str(folder / file)) for cpus, folder in policies]
-        self.source = f"{CPUS}/cpufreq/policy*/{file}"
+        parts = "cpufreq/policy*" if _POLICY.fullmatch(policies[0][1].name) else "cpu*/cpufreq"
+        self.source = f"{CPUS}/{parts}/{file}"
         self.cheap = file == AVERAGE
 
     def read(self) -> Clocks:
@@ -163,7 +164,7 @@ def policies(host: Host) -> list[tuple[tuple[str, ...], Path]]:
     found: dict[tuple[str, ...], Path] = {}
     for folder in folders:
         text = read_word(folder / "affected_cpus")
-        cpus = sorted({cpu for word in text.split() for cpu in parse_list(word)})
+        cpus = sorted({*parse_list(",".join(text.split()))})
         if cpus:
             found.setdefault(tuple(f"cpu{cpu}" for cpu in cpus), folder)
     return sorted(found.items(), key=lambda policy: natural(policy[0][0]))

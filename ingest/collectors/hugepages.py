@@ -1,6 +1,7 @@
 """Pools of reserved huge pages of each size, for the host and for each NUMA node.
 
-One small file a number, in /sys/kernel/mm/hugepages and /sys/devices/system/node. Documentation/admin-guide/mm/hugetlbpage.rst.
+One small file a number, in /sys/kernel/mm/hugepages and /sys/devices/system/node: on a host of many nodes too many to
+be kept open. Documentation/admin-guide/mm/hugetlbpage.rst.
 The device is `hugepages-2048kB`, or `node0-hugepages-2048kB`.
 """
 
@@ -8,17 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
-from ingest.collectors.smallfiles import is_there, names_in
+from ingest.collectors.smallfiles import is_there, names_in, read_small
 from ingest.collectors.tables import LIVE
 from ingest.collectors.topology import nodes
 from ingest.collectors.words import number
-from ingest.kept_file import KeptFile
 
 _SIZE = re.compile(r"hugepages-\d+kB")
 _FILES: dict[str, Metric] = {
@@ -42,10 +43,9 @@ class HugepagesCollector:
     metrics: ClassVar[tuple[Metric, ...]] = tuple(_FILES.values())
 
     def __init__(self) -> None:
-        self._files: list[KeptFile] = []
+        self._files: list[Path] = []
 
     def open(self, host: Host) -> Sequence[Slot]:
-        self.close()
         slots = list(_slots(host))
         if not slots:
             raise NoDataError(
@@ -53,7 +53,7 @@ class HugepagesCollector:
                 "not supported",
                 "boot a kernel with CONFIG_HUGETLBFS",
             )
-        self._files = [KeptFile(host.path(slot.source)) for slot in slots]
+        self._files = [host.path(slot.source) for slot in slots]
         return slots
 
     def read(self, out: Values) -> bool:
@@ -63,10 +63,7 @@ class HugepagesCollector:
     def absent(self) -> Sequence[tuple[str, str, str]]:
         return ()
 
-    def close(self) -> None:
-        for file in self._files:
-            file.close()
-        self._files = []
+    def close(self) -> None: ...
 
 
 def _slots(host: Host) -> Iterator[Slot]:
@@ -84,8 +81,8 @@ def _sizes(host: Host, folder: str) -> list[str]:
     return sorted(filter(_SIZE.fullmatch, names_in(host.path(folder))), key=lambda name: int(name[10:-2]))
 
 
-def _count(file: KeptFile) -> float:
+def _count(file: Path) -> float:
     try:
-        return number(file.read())
+        return number(read_small(file))
     except OSError:
         return np.nan

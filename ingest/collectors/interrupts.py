@@ -36,8 +36,11 @@ def _interrupts(name: str, meaning: str, unit: str = "interrupts/s") -> Metric:
 
 ALL = _interrupts("interrupts", "interrupts of the device, or taken by the CPU or the node's CPUs")
 OWN_NODE = _interrupts("own_node_interrupts", "interrupts of the device that CPUs of its own NUMA node took")
+_TIMER = _interrupts("local_timer_interrupts", "ticks of the CPUs' own timers")
+_ERRORS = _interrupts("interrupt_errors", "bad interrupt vectors", "errors/s")
 _KINDS: dict[str, Metric] = {
-    "Local timer interrupts": _interrupts("local_timer_interrupts", "ticks of the CPUs' own timers"),
+    "Local timer interrupts": _TIMER,
+    "Local timer interrupts for timer event device": _TIMER,
     "Rescheduling interrupts": _interrupts("rescheduling_interrupts", "requests to another CPU to schedule"),
     "Function call interrupts": _interrupts(
         "function_call_interrupts", "requests to another CPU to run a function"
@@ -61,15 +64,17 @@ _KINDS: dict[str, Metric] = {
     ),
     "Spurious interrupts": _interrupts("spurious_interrupts", "interrupts that nothing had raised"),
     "Hypervisor callback interrupts": _interrupts("hypervisor_interrupts", "messages of the hypervisor"),
-    "ERR": _interrupts("interrupt_errors", "bad interrupt vectors", "errors/s"),
+    "ERR": _ERRORS,
+    "Err": _ERRORS,
 }
+"""By description, or by label where there is none; POWER and Arm have words of their own."""
 
 
 class InterruptsCollector:
     name: ClassVar[str] = "interrupts"
     origin: ClassVar[Origin] = Origin("/proc/interrupts", 0.001)
     tier: ClassVar[Tier] = Tier.SLOW
-    metrics: ClassVar[tuple[Metric, ...]] = (ALL, OWN_NODE, *_KINDS.values())
+    metrics: ClassVar[tuple[Metric, ...]] = (ALL, OWN_NODE, *dict.fromkeys(_KINDS.values()))
 
     def __init__(self) -> None:
         self._table: IrqTable | None = None

@@ -16,7 +16,9 @@ from ingest.collectors.pci import ADDRESS, PciDevice
 _QUEUE = re.compile(r"(.+?)-(?:TxRx|Tx-Rx|rx|tx|fp)(?:-?\d+)?", re.IGNORECASE)
 _NVME = re.compile(r"(nvme\d+)q\d+")
 _MELLANOX = re.compile(r"(mlx\d)_.*")
-_TRIGGER = re.compile(r"(?:\d+-?)?(?:edge|level|fasteoi)?", re.IGNORECASE)
+_TRIGGER = re.compile(r"(?:\d+-?)?(?:edge|level|fasteoi)?|-\w+", re.IGNORECASE)
+_LONG_CHIP = re.compile(r"\S+ \S+ \d+ (?:edge|level) (.*)", re.IGNORECASE)
+"""`RISC-V INTC 5 Edge riscv-timer`."""
 _STEM = re.compile(r"[^-.:@\[]+")
 
 
@@ -46,6 +48,9 @@ def driver_name(description: str) -> str:
 
 def _action(description: str) -> str:
     """The words after the chip and the trigger."""
+    found = _LONG_CHIP.fullmatch(description)
+    if found:
+        return found[1]
     words = description.split(" ")
     start = 1
     while start < len(words) and _TRIGGER.fullmatch(words[start]):

@@ -6,8 +6,10 @@ parsed, and no more than a buffer of text is held.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -19,6 +21,8 @@ from ingest.collectors.words import number, numbers
 
 _CPU = re.compile(rb"CPU(\d{1,6})")
 _BUFFER = 2**16
+_LONGEST_LINE, _MOST_LINES = 2**20, 2**16
+"""The kernel writes no more for the 8,192 CPUs that it can have."""
 
 _Name = tuple[bytes, bytes, bool]
 """What an IrqRow is made of: label, description, and whether it counts by CPU."""
@@ -28,7 +32,7 @@ def count_cpus(path: Path) -> int:
     """Columns of the table; 0 where it cannot be read."""
     try:
         with _opened(path) as file:
-            return len(_CPU.findall(file.readline()))
+            return len(_CPU.findall(file.readline(_LONGEST_LINE)))
     except OSError:
         return 0
 
@@ -60,9 +64,10 @@ class IrqTable:
         self._heads, self._names, self._hashes = [], [], []
         counts: list[Values] = []
         with _opened(self._path) as file:
-            self._header = file.readline()
+            lines = _lines(file)
+            self._header = next(lines, b"")
             self.cpus = tuple(int(found) for found in _CPU.findall(self._header))
-            for line in file:
+            for line in lines:
                 name, values = self._parse(line)
                 self._names.append(name)
                 self._heads.append(line[: line.find(b":") + 1])
@@ -75,9 +80,10 @@ class IrqTable:
         """Bring `counts` up to date; False where rows or CPUs are not those of `open`. Raises OSError."""
         at = 0
         with _opened(self._path) as file:
-            if file.readline() != self._header:
+            lines = _lines(file)
+            if next(lines, b"") != self._header:
                 return False
-            for line in file:
+            for line in lines:
                 if not self._update(at, line):
                     return False
                 at += 1
@@ -108,6 +114,18 @@ class IrqTable:
 def _opened(path: Path) -> BinaryIO:
     """Without waiting: what stands in the file's place may be a pipe that nobody writes to."""
     return os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb", _BUFFER)
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """Raises OSError where there is more than any kernel writes: what stands in the file's place may have no end."""
+    for _ in range(_MOST_LINES):
+        line = file.readline(_LONGEST_LINE)
+        if not line:
+            return
+        if len(line) == _LONGEST_LINE:
+            break
+        yield line
+    raise OSError(errno.EFBIG, "longer than any kernel writes it")
 
 
 def _text(raw: bytes) -> str:

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from hostsight.channel import Subsystem
+from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Origin, Slot, Tier
 from ingest.collectors.tables import FOLDED, Field, Source, TableCollector
 from ingest.collectors.topology import nodes
 from ingest.collectors.wordtable import FLAT, OF_NODE
 from ingest.equipment import offline_nodes, ranges, spans
 
+_FOLDER = "/sys/devices/system/node"
 _KIB = 1024.0
 
 
@@ -67,6 +69,8 @@ class NumaCollector(TableCollector):
     metrics: ClassVar[tuple[Metric, ...]] = tuple(field.metric for field in (*_MEMINFO, *_NUMASTAT))
 
     def open(self, host: Host) -> Sequence[Slot]:
+        if not nodes(host):
+            raise NoDataError(f"{_FOLDER} shows no NUMA node", "not supported")
         slots = super().open(host)
         gone = ranges(spans(offline_nodes(host)))
         if gone:
@@ -76,7 +80,7 @@ class NumaCollector(TableCollector):
     def sources(self, host: Host) -> Sequence[Source]:
         found = []
         for node in nodes(host):
-            folder, device = f"/sys/devices/system/node/node{node}", f"node{node}"
+            folder, device = f"{_FOLDER}/node{node}", f"node{node}"
             found.append(Source(f"{folder}/meminfo", OF_NODE, _MEMINFO, device, FOLDED))
             found.append(Source(f"{folder}/numastat", FLAT, _NUMASTAT, device))
         return found

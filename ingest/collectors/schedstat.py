@@ -29,6 +29,9 @@ _COLUMNS = (
 )
 _WAITED, _SLICES = 8, 9
 _CPU = re.compile(rb"cpu(\d{1,6})")
+_VERSION = re.compile(rb"version (\d{1,6})\s")
+_FIRST_VERSION = 15
+"""Earlier ones have three more fields before these."""
 
 
 class SchedstatCollector(PerCpuCollector):
@@ -41,6 +44,9 @@ class SchedstatCollector(PerCpuCollector):
     remedy: ClassVar[str] = "boot a kernel built with CONFIG_SCHEDSTATS"
 
     def parse(self, content: bytes) -> Counts:
+        version = _VERSION.match(content)
+        if version and int(version[1]) < _FIRST_VERSION:
+            return Counts((), np.empty((len(_COLUMNS), 0)))
         cpus: list[int] = []
         texts: list[bytes] = []
         for line in content.splitlines():

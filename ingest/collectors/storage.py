@@ -18,6 +18,7 @@ from ingest.collectors.words import Words
 
 _SECTOR_BYTES = 512.0
 """The kernel counts in sectors of 512 bytes, whatever the device's own are."""
+_FEWEST_COLUMNS = 11
 _PARTITION = re.compile(r"(.*\d)p\d+|(.*\D)\d+")
 
 
@@ -73,8 +74,9 @@ class StorageCollector(DeviceCollector):
         return _COLUMNS
 
     def split(self, line: bytes) -> tuple[str, Words]:
+        """A shorter line is a partition of a kernel before 2.6.25, whose four columns are others."""
         words = line.split()
-        return (device_name(words[2]), words[3:]) if len(words) > 3 else ("", ())
+        return (device_name(words[2]), words[3:]) if len(words) >= 3 + _FEWEST_COLUMNS else ("", ())
 
     def choose(self, host: Host, found: Mapping[str, Words]) -> Choice:
         whole = [name for name in found if not is_partition(host, name, found)]

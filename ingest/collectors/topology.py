@@ -16,16 +16,20 @@ ONLINE = "/sys/devices/system/cpu/online"
 _NODES = "/sys/devices/system/node"
 _NODE = re.compile(r"node(\d+)")
 _MASK = re.compile(r"[0-9a-fA-F]+(?:,[0-9a-fA-F]{8})*")
-_LARGEST = 2**20
+_LARGEST = 2**14
+"""No kernel has more CPUs or nodes, and no list may name more."""
 _LONGEST = 32
 
 
 def parse_list(text: str) -> Iterator[int]:
     """The numbers of a kernel list such as `0-3,8,10-11`; what is no number is passed over."""
+    room = _LARGEST
     for part in text.strip().split(","):
         first, _, last = part.partition("-")
         if first.isdecimal() and (last or first).isdecimal() and len(part) < _LONGEST:
-            yield from range(int(first), min(int(last or first), _LARGEST) + 1)
+            numbers = range(int(first), min(int(last or first) + 1, _LARGEST))[:room]
+            room -= len(numbers)
+            yield from numbers
 
 
 def parse_mask(text: str) -> Iterator[int]:

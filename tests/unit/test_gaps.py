@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from hostsight.settings import AgentSettings, Settings
 from ingest.survey import Finding, sample_once, survey
 from tests.unit.collectors.trees import write
@@ -110,6 +112,15 @@ def test_a_single_cpu_that_is_switched_off(tmp_path: Path) -> None:
     assert Finding(
         "cpu", "CPU 3", "offline", "echo 1 | sudo tee /sys/devices/system/cpu/cpu3/online"
     ) in found(root)
+
+
+@pytest.mark.parametrize("lists", [{}, {"sys/devices/system/cpu/online": "0-2\n"}])
+def test_cpus_say_themselves_that_they_are_off_where_lists_are_missing(
+    tmp_path: Path, lists: dict[str, str]
+) -> None:
+    cpus = {f"sys/devices/system/cpu/cpu{cpu}/online": f"{int(cpu < 3)}\n" for cpu in range(1, 5)}
+    told = [one.what for one in found(write(tmp_path, cpus | lists)) if one.reason == "offline"]
+    assert told == ["CPU 3-4"]
 
 
 def test_a_node_that_has_memory_and_is_not_there_is_told(tmp_path: Path) -> None:

@@ -143,3 +143,21 @@ def test_a_new_group_changes_the_layout(tmp_path: Path) -> None:
 def test_no_group(tmp_path: Path) -> None:
     with pytest.raises(NoDataError):
         CgroupCollector().open(Host(tmp_path))
+
+
+def test_groups_mounted_elsewhere_are_named(tmp_path: Path) -> None:
+    mounts = (
+        "none /cgroup/cpu cgroup rw,cpu 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\nnone /tmp tmpfs rw 0 0\n"
+    )
+    with pytest.raises(NoDataError, match="mounted at /cgroup/cpu and not below") as raised:
+        CgroupCollector().open(Host(write(tmp_path, {"proc/mounts": mounts})))
+    assert raised.value.reason == "not supported"
+
+
+def test_stacked_disks_are_known_however_many_come_before(tmp_path: Path) -> None:
+    disks = "".join(f"   8 {at} sd{at} 1 1 1 1 1 1 1 1 1 1 1\n" for at in range(2000)) + " 253 0 dm-0 1 1 1\n"
+    io = "8:0 rbytes=5 wbytes=7\n253:0 rbytes=5 wbytes=7\n"
+    files = group("a.slice") | {"proc/diskstats": disks, f"{ROOT}/a.slice/io.stat": io}
+    values = read(CgroupCollector(), write(tmp_path, files))
+    assert values["storage a.slice cgroup_read_bytes_per_s"] == 5
+    assert values["storage a.slice cgroup_write_bytes_per_s"] == 7

@@ -89,6 +89,8 @@ def test_an_old_kernel_has_no_policies(tmp_path: Path) -> None:
     files = {f"{folder.format(cpu)}/affected_cpus": f"{cpu}\n" for cpu in (0, 10, 9)}
     files |= {f"{folder.format(cpu)}/scaling_cur_freq": f"{cpu + 1}000000\n" for cpu in (0, 10, 9)}
     values = read(FrequencyCollector(), write(tmp_path, files))
+    (source,) = {slot.source for slot in FrequencyCollector().open(Host(tmp_path))}
+    assert source == "/sys/devices/system/cpu/cpu*/cpufreq/scaling_cur_freq"
     assert values["cpu cpu10 frequency_hertz"] == 11e9
     assert [key.split()[1] for key in values][3:] == ["cpu0", "cpu9", "cpu10"]
 

@@ -181,3 +181,21 @@ def test_kinds_of_ibm_z_are_counted_once(tmp_path: Path) -> None:
     )
     assert values["cpu cpu0 interrupts_per_s"] == 5 + 3 + 1
     assert values["cpu cpu1 interrupts_per_s"] == 7 + 4
+
+
+def test_kinds_of_power_and_arm(tmp_path: Path) -> None:
+    rows = (
+        "LOC: 5 7 Local timer interrupts for timer event device\n"
+        "LOC: 100 200 Local timer interrupts for others\nErr: 3\n"
+    )
+    values = read(InterruptsCollector(), write(tmp_path, {"proc/interrupts": HEADER + rows}))
+    assert values["cpu host local_timer_interrupts_per_s"] == 5 + 7
+    assert values["cpu host interrupt_errors_per_s"] == 3
+    assert values["cpu cpu1 interrupts_per_s"] == 7 + 200
+
+
+@pytest.mark.parametrize("content", [b"\0" * (2**20 + 1), HEADER.encode() + b"\n" * (2**16 + 1)])
+def test_what_has_no_end_is_not_read_to_it(tmp_path: Path, content: bytes) -> None:
+    root = write(tmp_path, {"proc/interrupts": content})
+    with pytest.raises(NoDataError, match="/proc/interrupts cannot be read"):
+        InterruptsCollector().open(Host(root))

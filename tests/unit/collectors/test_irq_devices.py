@@ -29,6 +29,8 @@ from tests.unit.collectors.trees import Trees, write
         ("IR-PCI-MSI-edge nvidia", "nvidia"),
         ("IO-APIC 9-fasteoi", ""),
         ("GICv3 27 Level arch_timer", "arch_timer"),
+        ("SiFive PLIC 39 Level ttySIF0", "ttySIF0"),
+        ("xen-percpu -virq timer0", "timer0"),
         ("", ""),
     ],
 )

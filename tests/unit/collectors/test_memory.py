@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hostsight.errors import NoDataError
@@ -130,7 +131,7 @@ def test_a_node_number_may_be_missing(tmp_path: Path) -> None:
 
 
 def test_a_host_without_nodes_has_no_numa(tmp_path: Path) -> None:
-    with pytest.raises(NoDataError):
+    with pytest.raises(NoDataError, match="/sys/devices/system/node shows no NUMA node"):
         NumaCollector().open(Host(tmp_path))
 
 
@@ -146,6 +147,23 @@ def test_huge_pages_of_each_size_and_node(trees: Trees) -> None:
     assert got["memory node0-hugepages-2048kB surplus_huge_pages"] == 4
     assert got["memory node0-hugepages-1048576kB free_huge_pages"] == 100
     assert "memory node0-hugepages-2048kB reserved_huge_pages" not in got
+
+
+def descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def test_pools_of_many_nodes_hold_no_descriptors(tmp_path: Path) -> None:
+    files = {
+        f"sys/devices/system/node/node{n}/hugepages/hugepages-2048kB/nr_hugepages": f"{n}\n" for n in range(9)
+    }
+    collector = HugepagesCollector()
+    before = descriptors()
+    slots = collector.open(Host(write(tmp_path, files)))
+    out = np.empty(len(slots))
+    assert collector.read(out)
+    assert descriptors() == before
+    assert list(out) == [*range(9)]
 
 
 def test_sizes_come_smallest_first(trees: Trees) -> None:

@@ -98,6 +98,11 @@ class TestSoftnet:
 
 
 class TestSchedstat:
+    def test_earlier_versions_have_other_fields_in_these_places(self, tmp_path: Path) -> None:
+        write(tmp_path, {"proc/schedstat": "version 12\ntimestamp 1\ncpu0 1 2 3 4 5 6 7 8 9 10 11 12\n"})
+        with pytest.raises(NoDataError, match="/proc/schedstat"):
+            SchedstatCollector().open(Host(tmp_path))
+
     def test_seconds_waited_per_second_are_waiting_tasks(self, trees: Trees) -> None:
         got = read(SchedstatCollector(), trees.prometheus)
         assert got["cpu cpu0 run_queue_waiting_tasks"] == pytest.approx(343_796.328169361)

@@ -120,3 +120,8 @@ def test_disks_over_the_limit_are_told(tmp_path: Path) -> None:
     assert collector.absent() == [("3 more of storage", "over the limit", "raise [agent] device_limit")]
     collector.open(Host(tmp_path, device_limit=5))
     assert list(collector.absent()) == []
+
+
+def test_partitions_of_an_old_kernel_have_other_columns(tmp_path: Path) -> None:
+    root = write(tmp_path, {"proc/diskstats": SDA + "   8  17 sdb1 10 80 20 160\n"})
+    assert not any("sdb1" in key for key in read(StorageCollector(), root))

@@ -27,6 +27,11 @@ def test_kernel_lists(text: str, numbers: list[int]) -> None:
     assert list(parse_list(text)) == numbers
 
 
+def test_a_list_that_no_kernel_writes_comes_to_an_end() -> None:
+    assert list(parse_list("3,0-999999," * 5000)) == [3, *range(2**14 - 1)]
+    assert list(parse_list("16383-16385,99999999999")) == [16383]
+
+
 @pytest.mark.parametrize(
     ("text", "numbers"),
     [
