@@ -40,7 +40,7 @@ def narrate(data: DataFolder, settings: Settings, lines: Lines, ended: threading
 
         now_ns = time.time_ns()
         status, episodes = look(data, settings, now_ns, began_ns)
-        for line in narrator.tell(status, episodes, now_ns):
+        for line in narrator.tell(status, episodes, now_ns, ending=over):
             lines.say(line)
         lines.show(status.hosts if status.pipeline.running else ())
         if over:
@@ -63,13 +63,16 @@ class Narrator:
         self._problems: frozenset[str] = frozenset()
         self._spoke_ns = 0
 
-    def tell(self, status: Status, episodes: Sequence[Episode], now_ns: int) -> list[str]:
+    def tell(
+        self, status: Status, episodes: Sequence[Episode], now_ns: int, *, ending: bool = False
+    ) -> list[str]:
+        """ending: what stops on purpose is no problem."""
         reported = status.pipeline.running and status.pipeline.started is not None
         lines = [
             *self._agent(status),
             *(line for host in status.hosts if reported for line in self._host(host)),
             *(line for episode in reversed(episodes) for line in self._episode(episode)),
-            *self._new_problems(status),
+            *(() if ending else self._new_problems(status)),
         ]
         if not lines and now_ns - self._spoke_ns >= QUIET_SECONDS * SECOND_NS:
             lines = list(self._all_well(status))

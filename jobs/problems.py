@@ -41,7 +41,7 @@ def find_problems(facts: Facts) -> tuple[str, ...]:
         *_folder(facts.data, facts.store),
         *(() if _only_serves(facts) else _agent(facts.processes)),
         *(() if _only_sends(facts) else _pipeline(facts.processes)),
-        *_jobs(facts.jobs),
+        *_jobs(facts.jobs, facts.processes),
         *((facts.state_error,) if facts.state_error and not _jobs_start(facts.processes) else ()),
     )
 
@@ -143,11 +143,14 @@ def _not_running(who: str, command: str, age_ns: int | None, up: int | None) -> 
     return f"{who} not running: last heard {_ago(age_ns)}; start `hostsight {command}` or `hostsight up`"
 
 
-def _jobs(jobs: Sequence[JobStatus]) -> Iterator[str]:
+def _jobs(jobs: Sequence[JobStatus], processes: Processes) -> Iterator[str]:
+    """Without what the pipeline's own report says already."""
+    progress = processes.progress
+    told = progress.error if progress is not None and progress.running(processes.now_ns) else None
     for job in jobs:
         if job.overrun:
             yield f"job {job.job} overruns: it has run since {job.last_started} and was due again"
-        if job.state in {"failed", "lost"}:
+        if job.state in {"failed", "lost"} and (job.error is None or job.error != told):
             yield f"job {job.job} {job.state} at {job.last_finished or job.last_started}: {job.error or 'no reason is known'}"
 
 

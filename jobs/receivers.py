@@ -157,8 +157,9 @@ def _authorization(settings: AlertSettings) -> dict[str, str]:
     try:
         token = Path(settings.token_file).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not in UTF-8"
         raise SettingsError(
-            f"[alerts] token_file = {settings.token_file} cannot be read ({error}); name a file that holds the token"
+            f"[alerts] token_file = {settings.token_file} cannot be read ({reason}); name a file that holds the token"
         ) from error
     if not (token.isascii() and token.isprintable()):
         raise SettingsError(

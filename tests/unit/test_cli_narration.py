@@ -179,3 +179,9 @@ def test_a_problem_that_goes_on_is_not_told_again_as_its_figures_grow() -> None:
         f"problem: {young}",
     ]
     assert narrator.tell(status(problems=(old, "eth1 is gone")), (), T0) == ["problem: eth1 is gone"]
+
+
+def test_what_stops_on_purpose_is_no_problem() -> None:
+    narrator = Narrator()
+    narrator.tell(status(), (), T0)
+    assert narrator.tell(status(problems=("nothing is sent",)), (), T0, ending=True) == []

@@ -311,6 +311,21 @@ def test_a_pipeline_that_does_not_get_on_or_is_ahead_of_the_clock_says_so(
     assert "h2: windows are 1m30s behind" in problems
 
 
+def test_why_the_live_job_fails_is_said_once(
+    data: DataFolder, clock: FakeClock, state: sqlite3.Connection
+) -> None:
+    run = start_run(state, MATERIALISE, clock.wall_ns())
+    finish_run(state, run, clock.wall_ns(), "no space left")
+    write_progress(data, progress(clock, error="no space left"))
+    assert [line for line in status(data, clock).problems if "no space left" in line] == [
+        "the jobs do not get on: no space left"
+    ]
+
+    clock.advance(60)
+    (ended,) = [line for line in status(data, clock).problems if "no space left" in line]
+    assert ended.startswith("job materialise failed at ")
+
+
 def test_a_damaged_state_database_is_a_problem_not_a_traceback(data: DataFolder, clock: FakeClock) -> None:
     data.state_db.write_bytes(b"this is no database" * 100)
 
