@@ -315,7 +315,7 @@ def unauthorised(settings: InfluxSettings, words: str) -> str:
 
 def no_organisation(settings: InfluxSettings) -> StoreUnavailableError:
     return StoreUnavailableError(
-        f"InfluxDB at {settings.url} has no organisation '{settings.org}' for this token; correct [influx] org",
+        f"InfluxDB at {settings.url} has no organisation '{settings.org}' for this token; correct [influx] org, or use a token that may see it",
         status=404,
     )
 

@@ -110,7 +110,7 @@ def test_a_wrong_organisation_is_told_once_with_its_own_remedy(v2: Server, org: 
     wrong = v2.settings(settings.bucket, org=org)
     found = look(wrong)
     assert found["access"].sentence == (
-        f"InfluxDB at {v2.url} has no organisation '{org}' for this token; correct [influx] org"
+        f"InfluxDB at {v2.url} has no organisation '{org}' for this token; correct [influx] org, or use a token that may see it"
     )
     assert not {"read", "write"} & found.keys()
     with pytest.raises(StoreUnavailableError, match=r"correct \[influx\] org"):
