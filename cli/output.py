@@ -77,11 +77,13 @@ def print_table(
     *,
     numbers: Sequence[str] = (),
     prose: Sequence[str] = (),
+    copied: str | None = None,
 ) -> None:
     """Print a table; None is empty, and a cell that is no rich Text is made `safe`.
 
     The columns in `numbers` are set right. Where the width is too small, cells of `prose` columns fold before any other
-    does; nothing is ever cut off.
+    does, and those of the column `copied`, whose text people hand on to another command, fold only where they take half the
+    width; nothing is ever cut off.
     """
     from rich import box
     from rich.table import Table
@@ -89,12 +91,14 @@ def print_table(
     cells = [[_text(cell) for cell in row] for row in rows]
     screen = console()
     whole = _fits(columns, cells, prose, screen.width)
+    stays = copied is not None and _widest(cells, columns.index(copied)) < screen.width / 2
     made = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True, header_style="bold"
     )
     for name in columns:
         justify: Literal["left", "right"] = "right" if name in numbers else "left"
-        made.add_column(_text(name), justify=justify, overflow="fold", no_wrap=whole and name not in prose)
+        no_wrap = (whole and name not in prose) or (name == copied and stays)
+        made.add_column(_text(name), justify=justify, overflow="fold", no_wrap=no_wrap)
     for row in cells:
         made.add_row(*row)
     screen.print(made)
@@ -104,9 +108,13 @@ def _fits(columns: Sequence[str], cells: Sequence[Sequence[Text]], prose: Sequen
     """Whether all columns but `prose` can be shown without folding, and those with a few letters a line."""
     needed = 0
     for index, name in enumerate(columns):
-        longest = max([len(name), *(row[index].cell_len for row in cells)])
+        longest = max(len(name), _widest(cells, index))
         needed += (min(longest, _PROSE) if name in prose else longest) + _GAP
     return needed <= width
+
+
+def _widest(cells: Sequence[Sequence[Text]], index: int) -> int:
+    return max((row[index].cell_len for row in cells), default=0)
 
 
 def _text(cell: object) -> Text:

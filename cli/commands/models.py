@@ -84,6 +84,7 @@ def _show_rows(rows: Sequence[ModelRow]) -> None:
         ),
         numbers=("windows", "channels"),
         prose=("why",),
+        copied="model",
     )
 
 

@@ -71,6 +71,17 @@ def test_where_nothing_fits_everything_folds_and_nothing_is_lost(
     assert (out.count("x"), out.count("y")) == (40, 40)
 
 
+@pytest.mark.parametrize(("length", "whole"), [(26, True), (40, False)])
+def test_what_is_copied_folds_only_where_it_takes_half_the_width(
+    length: int, whole: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    print_table(("model", "b", "c"), [("x" * length, "y" * 70, "z" * 70)], copied="model")
+    out = capsys.readouterr().out
+    assert (out.count("x"), out.count("y"), out.count("z")) == (length, 70, 70)
+    assert ("x" * length in out) == whole
+
+
 @pytest.mark.parametrize(
     ("word", "shown"), [("info", "◆ info"), ("warning", "▲ warning"), ("critical", "■ critical")]
 )
