@@ -218,9 +218,12 @@ class SqlSettings(Section, frozen=True, kw_only=True):
             description="memory an ad-hoc query may use; its process may take 512 MiB more of address space"
         ),
     ] = Size(2 * 10**9)
-    rows: Annotated[int, Meta(ge=1, description="rows the console fetches before it says there is more")] = (
-        1000
-    )
+    rows: Annotated[
+        int,
+        Meta(
+            ge=1, description="rows that the console and a table of `sql` show before they say there is more"
+        ),
+    ] = 1000
 
 
 class StoreSettings(Section, frozen=True, kw_only=True):
