@@ -93,7 +93,7 @@ def features(channels: int, minutes: int) -> None:
     """Measure how fast samples become features: in bulk over a synthetic lake, and second by second as in live work."""
     from bench.features import bench_features
 
-    narrate(f"measuring {channels} channels over {minutes} minutes at 100 ms")
+    narrate(f"measuring {channels} channels over {minutes} min at 100 ms")
     print_json(bench_features(load_settings(data_folder()), channels=channels, minutes=minutes))
 
 
