@@ -31,7 +31,6 @@ _PASSED_ON = (
     "HOME",
     "LANG",
     "LC_ALL",
-    "TZ",
     "TMPDIR",
     "VIRTUAL_ENV",
     "PYTHONPATH",

@@ -14,10 +14,13 @@ Made from `sql/views.sql` and `sql/derived/*.sql` by `python -m sql.documentatio
 
 `hostsight sql "QUERY"` and the console's SQL view run one statement of DuckDB's SQL over the views below: SELECT, WITH,
 DESCRIBE, SUMMARIZE, SHOW TABLES or EXPLAIN. It runs in a process of its own that can write nothing and read no other
-file, within `[sql] timeout` and `[sql] memory`. Columns may be added; none is renamed or removed. Times are UTC. The
-lake's Parquet files can also be read by any other tool.
+file, within `[sql] timeout` and `[sql] memory`. Columns may be added; none is renamed or removed. Times are UTC, and so is
+`now()::TIMESTAMP`, with which they compare. The lake's Parquet files can also be read by any other tool.
 
 ```sql
+-- what every channel did in the last minute
+SELECT channel_id, avg(value), max(value) FROM samples WHERE ts > now()::TIMESTAMP - INTERVAL 1 MINUTE GROUP BY ALL;
+
 -- the mean of each CPU's busy time over the last ten minutes that were stored
 SELECT c.device, avg(f.mean) AS busy
 FROM features f JOIN channels c USING (channel_id)

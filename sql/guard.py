@@ -178,4 +178,7 @@ def engine_message(error: duckdb.Error) -> str:
     text = re.split(r"\n\n(?:LINE |Stack Trace)", str(error))[0].strip()
     if "expression depth limit" in text:
         return TOO_DEEP
-    return " ".join(re.sub(r"^\w[\w ]* Error: ", "", text).split())
+    words = " ".join(re.sub(r"^\w[\w ]* Error: ", "", text).split())
+    if "TIMESTAMP_NS and type TIMESTAMP WITH TIME ZONE" in words:
+        return f"{words}; write now()::TIMESTAMP"
+    return words

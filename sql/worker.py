@@ -98,6 +98,7 @@ def locked_connection(memory: int) -> duckdb.DuckDBPyConnection:
         }
     )
     connection.execute(NO_PROGRESS)
+    connection.execute("SET TimeZone = 'UTC'")  # as the views are, whatever this machine's
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection

@@ -96,6 +96,19 @@ def test_nanoseconds_survive(lake: DataFolder) -> None:
     assert table["ts"].cast(pa.int64()).to_pylist() == [START]
 
 
+def test_now_is_in_utc_wherever_the_machine_is(lake: DataFolder) -> None:
+    asked = (
+        "from sql.worker import locked_connection as c; print(c(10**8).sql("
+        '"SELECT abs(epoch(now()::TIMESTAMP) - epoch(now())) < 60").fetchall())'
+    )
+    elsewhere = os.environ | {"TZ": "America/New_York"}
+    done = subprocess.run([sys.executable, "-c", asked], env=elsewhere, capture_output=True, check=True)
+    assert done.stdout == b"[(True,)]\n"
+
+    with pytest.raises(UsageError, match=r"explicit cast is required; write now\(\)::TIMESTAMP"):
+        run_query(lake, LIMITS, "FROM samples WHERE ts > now()")
+
+
 def test_one_row_more_than_asked_for_says_that_there_is_more(lake: DataFolder) -> None:
     query = "SELECT value FROM samples WHERE channel_id = 3 ORDER BY ts, value"
     result = run_query(lake, LIMITS, query, rows=5)
