@@ -46,6 +46,9 @@ def left_out(name: str, slots: Sequence[Slot], sources: frozenset[str]) -> Itera
         yield listed(name, found), "a link leads out of the tree", ""
 
 
+_READ_GPUS = "name a collector of your own in [agent] collectors, or judge what telegraf's nvidia_smi keeps in InfluxDB"
+
+
 def graphics(host: Host, slots: Iterable[Slot]) -> Iterator[Gap]:
     """Why there is little of GPUs: no collector asks their drivers."""
     if any(slot.subsystem == "gpu" and slot.metric.name not in _OF_EQUIPMENT for slot in slots):
@@ -53,7 +56,7 @@ def graphics(host: Host, slots: Iterable[Slot]) -> Iterator[Gap]:
     driven = names_in(host.path("/proc/driver/nvidia/gpus"))
     known = {device.name for device in present(host) if device.kind == "gpu"} | {*driven}
     if known:
-        yield f"use, memory, power and errors of GPU {', '.join(sorted(known))}", "not supported", ""
+        yield f"use, memory, power and errors of GPU {', '.join(sorted(known))}", "not supported", _READ_GPUS
     else:
         yield f"{BUS} shows no GPU", "no such device", ""
 

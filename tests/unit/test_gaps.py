@@ -152,7 +152,8 @@ def test_gpus_that_nothing_is_collected_of_are_told(tmp_path: Path) -> None:
         },
     )
     what = "use, memory, power and errors of GPU 0000:17:00.0, 0035:03:00.0"
-    assert Finding("gpu", what, "not supported", "") in found(root)
+    remedy = "name a collector of your own in [agent] collectors, or judge what telegraf's nvidia_smi keeps in InfluxDB"
+    assert Finding("gpu", what, "not supported", remedy) in found(root)
 
 
 def test_what_all_is_refused_is_counted(tmp_path: Path) -> None:
