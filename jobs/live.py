@@ -63,6 +63,11 @@ class LiveJob:
             self.close()
 
     @property
+    def hostless(self) -> bool:
+        """Whether the store answers and has no host; for any thread."""
+        return self._run is not None and self._materialiser is not None and not self._materialiser.hosts
+
+    @property
     def _alone(self) -> bool:
         return self._materialiser is not None and self._materialiser.hosts == 1
 

@@ -13,7 +13,6 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
-from hostsight import narration
 from hostsight.clock import SECOND_NS, Clock, SystemClock
 from hostsight.files import locked
 from hostsight.folders import DataFolder
@@ -23,6 +22,7 @@ from ingest.lake import Lake
 from ingest.store import Store
 from jobs.alert_job import AlertJob
 from jobs.alerts import RECEIVERS, receivers
+from jobs.bucket import Bucket
 from jobs.housekeeping import compact_lake, retain_lake
 from jobs.live import LiveJob
 from jobs.nightly import ask_nightly
@@ -59,39 +59,20 @@ def run_serve(
     """
     stop = stop or threading.Event()
     clock = SystemClock()
-    settings = _recognised(settings)
+    bucket = Bucket(settings, clock)
     check_outward(settings.alerts)
     data.create()
     with locked(data.serve_lock, "a pipeline (`hostsight serve`)"), stopping_on_signals(stop):
         recover(data)
-        pipeline = Pipeline(settings, data, open_store(settings, data), clock, stop)
-        pipeline.start()
-        try:
-            watch(pipeline, clock, stop, seconds)
-        finally:
-            stop.set()
-            pipeline.shut_down()
-
-
-def _recognised(settings: Settings) -> Settings:
-    """Says so where a bucket turns out to be telegraf's, or not to be."""
-    if settings.store.kind == EmbeddedStore.name:
-        return settings
-    from jobs.telegraf import recognised, told_absence
-
-    found = recognised(settings)
-    if found.store.kind != settings.store.kind:
-        window = found.window
-        _say(
-            f"bucket '{settings.influx.bucket}' is telegraf's: windows of {window.length} every {window.stride}, as [influx] telegraf_interval says"
-        )
-    elif sentence := told_absence(settings):
-        _say(sentence)
-    return found
-
-
-def _say(text: str) -> None:
-    narration.say("hostsight serve", text)
+        end_ns = None if seconds is None else clock.monotonic_ns() + round(seconds * SECOND_NS)
+        goes_on = True
+        while goes_on:
+            pipeline = Pipeline(bucket.settings, data, open_store(bucket.settings, data), clock, stop)
+            pipeline.start()
+            try:
+                goes_on = watch(pipeline, bucket, clock, stop, end_ns)
+            finally:
+                pipeline.shut_down()
 
 
 def open_store(settings: Settings, data: DataFolder) -> Store:
@@ -126,17 +107,18 @@ class _Worker(BasePoolExecutor):  # type: ignore[misc]  # APScheduler has no typ
 
 
 class Pipeline:
-    """The live job in a thread of its own, and the scheduler with all others."""
+    """The live job in a thread of its own, and the scheduler with all others. `stop` is set where the live job dies."""
 
     def __init__(
         self, settings: Settings, data: DataFolder, store: Store, clock: Clock, stop: threading.Event
     ) -> None:
         logging.getLogger("apscheduler").setLevel(logging.CRITICAL)  # the jobs report to `status` themselves
         self._stop = stop
+        self._ended = threading.Event()
         self._failure: BaseException | None = None
-        live = LiveJob(settings, data, store, clock)
-        self._live = threading.Thread(target=self._follow, args=(live,), name="materialise")
-        self._refit = RefitJob(settings, data, clock, stop)
+        self._job = LiveJob(settings, data, store, clock)
+        self._live = threading.Thread(target=self._follow, name="materialise")
+        self._refit = RefitJob(settings, data, clock, self._ended)
         self._scheduler = BackgroundScheduler(
             timezone=UTC,
             executors={
@@ -145,7 +127,7 @@ class Pipeline:
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
         )
         self._add_jobs(settings, data, clock)
-        self._add_outward(settings, data, clock, stop)
+        self._add_outward(settings, data, clock)
 
     def _add_jobs(self, settings: Settings, data: DataFolder, clock: Clock) -> None:
         table = schedules(settings.jobs)
@@ -156,16 +138,21 @@ class Pipeline:
         add(compact_lake, cron(table[COMPACT]), (data, clock), id=COMPACT, executor=COMPACT)
         add(retain_lake, cron(table[RETAIN]), (settings.retention, data, clock), id=RETAIN, executor=RETAIN)
 
-    def _add_outward(self, settings: Settings, data: DataFolder, clock: Clock, stop: threading.Event) -> None:
+    def _add_outward(self, settings: Settings, data: DataFolder, clock: Clock) -> None:
         """What tells others of episodes; nothing unless the settings name somebody."""
         for name in receivers(settings.alerts):
-            job = AlertJob(settings, data, clock, stop, name)
+            job = AlertJob(settings, data, clock, self._ended, name)
             self._scheduler.add_job(job.run, _every(ALERT_SECONDS), id=name, executor=name)
         if settings.alerts.textfile:
             write = TextfileJob(Path(settings.alerts.textfile), data, clock).run
             self._scheduler.add_job(
                 write, _every(TEXTFILE_SECONDS), id="textfile", executor="textfile", next_run_time=_now()
             )
+
+    @property
+    def hostless(self) -> bool:
+        """Whether the store answers and has no host."""
+        return self._job.hostless
 
     def start(self) -> None:
         self._scheduler.start()
@@ -177,16 +164,17 @@ class Pipeline:
         for job in self._scheduler.get_jobs():
             job.modify(next_run_time=_now())
 
-    def _follow(self, live: LiveJob) -> None:
+    def _follow(self) -> None:
         """Without the live job the others are of no use: the process ends, and whoever keeps it starts it again."""
         try:
-            live.follow(self._stop)
+            self._job.follow(self._ended)
         except BaseException as failure:  # noqa: BLE001  # raised again where the process ends
             self._failure = failure
             self._stop.set()
 
     def shut_down(self) -> None:
-        """Let the runs under way end, once `stop` is set. Raises what the live job died of."""
+        """Let the runs under way end. Raises what the live job died of."""
+        self._ended.set()
         self._scheduler.pause()
         self._live.join()
         self._scheduler.shutdown(wait=True)
@@ -210,16 +198,20 @@ def cron(schedule: Schedule) -> CronTrigger:
     return CronTrigger(second=second, timezone=UTC, **fields[schedule.every_seconds])
 
 
-def watch(pipeline: Pipeline, clock: Clock, stop: threading.Event, seconds: float | None) -> None:
-    """Wait for the end, with an eye on the wall clock."""
-    began_ns = clock.monotonic_ns()
-    offset_ns = clock.wall_ns() - began_ns
+def watch(
+    pipeline: Pipeline, bucket: Bucket, clock: Clock, stop: threading.Event, end_ns: int | None
+) -> bool:
+    """Wait for the end, with an eye on the wall clock; True where the jobs are to go on, by other settings of `bucket`."""
+    offset_ns = clock.wall_ns() - clock.monotonic_ns()
     while not stop.is_set():
-        elapsed = (clock.monotonic_ns() - began_ns) / SECOND_NS
-        if seconds is not None and elapsed >= seconds:
-            return
-        stop.wait(1.0 if seconds is None else min(1.0, seconds - elapsed))
+        rest = 1.0 if end_ns is None else (end_ns - clock.monotonic_ns()) / SECOND_NS
+        if rest <= 0:
+            return False
+        if pipeline.hostless and bucket.turns_out():
+            return True
+        stop.wait(min(1.0, rest))
         step_ns = clock.wall_ns() - clock.monotonic_ns() - offset_ns
         if abs(step_ns) > CLOCK_STEP_SECONDS * SECOND_NS:
             offset_ns += step_ns
             pipeline.run_all_now()
+    return False

@@ -7,7 +7,9 @@ import os
 import random
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -22,10 +24,13 @@ from hostsight.folders import DataFolder
 from hostsight.settings import Duration, InfluxSettings, Settings, StoreSettings
 from hostsight.timerange import TimeRange
 from ingest.influx.client import InfluxClient
+from jobs.progress import read_progress
+from jobs.serve import run_serve
 from jobs.telegraf import TelegrafStore, recognised, told_absence
 from tests.influx.conftest import new_bucket
 from tests.influx.server import Server
 from tests.influx.telegraf import feed, lines
+from tests.integration.processes import wait_for
 
 NOW_S = int(time.time()) // 60 * 60
 START_S = NOW_S - 1800
@@ -138,6 +143,34 @@ def test_a_bucket_of_telegraf_is_recognised(fed: InfluxSettings) -> None:
     found = recognised(Settings(influx=fed, store=StoreSettings(kind="influx")))
     assert found.store.kind == "telegraf"
     assert found.window.length == Duration(30)
+
+
+def test_a_bucket_is_recognised_once_the_server_answers(
+    own_server: Server, data: DataFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobs.bucket.ASK_SECONDS", 0.1)
+    influx = new_bucket(own_server)
+    feed(own_server, influx.bucket, lines(HOST, START_S, 180))
+    own_server.stop()
+    stop, given = threading.Event(), Settings(influx=influx, store=StoreSettings(kind="influx"))
+    with ThreadPoolExecutor(1) as pool:
+        served = pool.submit(run_serve, given, data, stop=stop)
+        try:
+            wait_for(lambda: bool((report := read_progress(data)) and report.error), "a complaint")
+            own_server.start()
+            wait_for(lambda: windows_done(data) > 3, "windows")
+        finally:
+            stop.set()
+        served.result()
+
+    report = read_progress(data)
+    assert report is not None
+    assert (report.store, report.hosts[0].host, report.error) == ("telegraf", HOST, None)
+
+
+def windows_done(data: DataFolder) -> int:
+    report = read_progress(data)
+    return sum(host.windows for host in report.hosts) if report else 0
 
 
 @pytest.mark.parametrize("measurement", ["disk", "diskio", "net", "netstat", "processes", "infiniband"])

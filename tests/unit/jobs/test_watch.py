@@ -1,8 +1,13 @@
 from __future__ import annotations
 
 import threading
+from typing import Literal
 
-from hostsight.clock import FakeClock
+import pytest
+
+from hostsight.clock import SECOND_NS, FakeClock
+from hostsight.settings import Settings, StoreSettings
+from jobs.bucket import ASK_SECONDS, Bucket
 from jobs.serve import watch
 
 
@@ -23,16 +28,22 @@ class Waits(threading.Event):
 
 
 class Planned:
-    def __init__(self) -> None:
+    def __init__(self, *, hostless: bool = False) -> None:
         self.again = 0
+        self.hostless = hostless
 
     def run_all_now(self) -> None:
         self.again += 1
 
 
+def watched(pipeline: Planned, bucket: Bucket, stop: Waits, clock: FakeClock, seconds: float) -> bool:
+    end_ns = clock.monotonic_ns() + round(seconds * SECOND_NS)
+    return watch(pipeline, bucket, clock, stop, end_ns)  # type: ignore[arg-type]  # only what `watch` asks for
+
+
 def planned_again(clock: FakeClock, step_seconds: float) -> int:
     pipeline = Planned()
-    watch(pipeline, clock, Waits(clock, step_seconds), 10.0)  # type: ignore[arg-type]  # only plans again
+    watched(pipeline, Bucket(Settings(), clock), Waits(clock, step_seconds), clock, 10.0)
     return pipeline.again
 
 
@@ -47,6 +58,37 @@ def test_a_small_step_is_left_to_the_scheduler(clock: FakeClock) -> None:
 
 def test_the_end_comes_after_the_time_asked_for(clock: FakeClock) -> None:
     began = clock.monotonic_ns()
-    watch(Planned(), clock, Waits(clock), 2.5)  # type: ignore[arg-type]  # only plans again
+    assert not watched(Planned(), Bucket(Settings(), clock), Waits(clock), clock, 2.5)
 
     assert clock.monotonic_ns() - began == 2_500_000_000
+
+
+def test_a_bucket_without_hosts_is_asked_now_and_then_whose_it_is(
+    clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, paced, asked = influx("influx"), influx("telegraf"), list[int]()
+
+    def recognised(settings: Settings) -> Settings:
+        asked.append(clock.monotonic_ns())
+        return settings if len(asked) < 3 else paced
+
+    monkeypatch.setattr("jobs.telegraf.recognised", recognised)
+    bucket = Bucket(given, clock)
+
+    assert watched(Planned(hostless=True), bucket, Waits(clock), clock, 100.0)
+    assert bucket.settings is paced
+    assert [ns - asked[0] for ns in asked] == [0, ASK_SECONDS * SECOND_NS, 2 * ASK_SECONDS * SECOND_NS]
+    assert not watched(Planned(hostless=True), bucket, Waits(clock), clock, 100.0)
+    assert len(asked) == 3, "telegraf's it stays"
+
+
+def test_a_bucket_with_hosts_is_not_asked_again(clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [influx("telegraf"), given := influx("influx")]
+    monkeypatch.setattr("jobs.telegraf.recognised", lambda _: answers.pop())
+
+    assert not watched(Planned(), Bucket(given, clock), Waits(clock), clock, 100.0)
+    assert len(answers) == 1
+
+
+def influx(kind: Literal["influx", "telegraf"]) -> Settings:
+    return Settings(store=StoreSettings(kind=kind))
