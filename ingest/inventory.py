@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import platform
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 
 _SECTOR = 512
+_Known = TypeVar("_Known")
+_Otherwise = TypeVar("_Otherwise")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +48,14 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """`cores` is None where the kernel does not tell cores from threads."""
+    """None and nothing where this cannot be known: files are masked, or the kernel does not tell cores from threads."""
 
     kernel: str
     cpu_model: str
     cpus: int
     cores: int | None
-    memory_bytes: int
-    swap_bytes: int
+    memory_bytes: int | None
+    swap_bytes: int | None
     processes: int
     nics: tuple[Nic, ...]
     mounts: tuple[Mount, ...]
@@ -58,18 +63,28 @@ class Inventory:
 
 
 def take_inventory() -> Inventory:
-    return Inventory(
-        kernel=platform.release(),
-        cpu_model=cpu_model(),
-        cpus=psutil.cpu_count() or 1,
-        cores=psutil.cpu_count(logical=False),
-        memory_bytes=psutil.virtual_memory().total,
-        swap_bytes=psutil.swap_memory().total,
-        processes=len(psutil.pids()),
-        nics=_nics(),
-        mounts=_mounts(),
-        disks=_disks(),
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # psutil tells of what it could not read
+        return Inventory(
+            kernel=platform.release(),
+            cpu_model=cpu_model(),
+            cpus=_asked(psutil.cpu_count, None) or 1,
+            cores=_asked(lambda: psutil.cpu_count(logical=False), None),
+            memory_bytes=_asked(lambda: psutil.virtual_memory().total, None) or None,
+            swap_bytes=_asked(lambda: psutil.swap_memory().total, None),
+            processes=len(_asked(psutil.pids, [])),
+            nics=_asked(_nics, ()),
+            mounts=_asked(_mounts, ()),
+            disks=_asked(_disks, ()),
+        )
+
+
+def _asked(ask: Callable[[], _Known], otherwise: _Otherwise) -> _Known | _Otherwise:
+    """`otherwise` where a file that psutil needs is masked or missing, as in some containers: it raises anything then."""
+    try:
+        return ask()
+    except Exception:  # noqa: BLE001 - KeyError, IndexError, ValueError, OSError and its own, by what the file lacks
+        return otherwise
 
 
 def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:

@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 
 import msgspec
+import psutil
 import pytest
 
 from hostsight.clock import FakeClock
@@ -102,6 +103,19 @@ def test_the_survey_of_this_machine_is_plain_json() -> None:
 def test_the_inventory_knows_cpus_memory_and_the_loopback() -> None:
     inventory = take_inventory()
     assert inventory.cpus >= 1
+    assert inventory.memory_bytes is not None
     assert inventory.memory_bytes > 2**26
     assert inventory.cpu_model
     assert all(nic.name and nic.mtu >= 0 for nic in inventory.nics)
+
+
+def test_masked_files_cost_the_inventory_what_they_would_say_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"meminfo": "", "diskstats": "8 0\n", "stat": "", "cpuinfo": "", "vmstat": ""})
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
+    inventory = take_inventory()
+    assert (inventory.memory_bytes, inventory.processes) == (None, 0)
+    assert (inventory.disks, inventory.mounts) == ((), ())
+    assert inventory.cpus >= 1
+    assert inventory.kernel
