@@ -54,6 +54,8 @@ def _toml(value: object) -> str:
 
     if isinstance(value, (str, Duration, Size)):
         return f'"{value}"'
+    if isinstance(value, bool):
+        return str(value).lower()
     return str(list(value) if isinstance(value, tuple) else value)
 
 
@@ -122,7 +124,9 @@ def _helps(command: click.Command, words: str, parent: click.Context) -> Iterato
     context = click.Context(command, parent, info_name=words.rsplit(maxsplit=1)[-1], terminal_width=100)
     yield words, command.get_help(context)
     if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None  # noqa: S101  the group lists only what it has
             yield from _helps(inner, f"{words} {name}", context)
 
 

@@ -29,7 +29,7 @@ from cli.recordings import Choice, recording_options
 def command(path: Path, host: str | None, choice: Choice, as_json: bool) -> None:
     """Bring a recording into the lake: CSV or Parquet, wide or long (time, channel, value), with any sampling period.
 
-    The lake keeps it as long as live telemetry ([retention]).
+    It is there for `sql` and `refit`; `hostsight analyze` judges one. The lake keeps it as long as live telemetry ([retention]).
     """
     from hostsight.clock import iso
     from jobs.importing import import_recording

@@ -37,8 +37,17 @@ def test_every_setting_is_documented_with_its_variable() -> None:
             assert f"`HOSTSIGHT_{section}_{key}`".upper() in text
 
 
+def test_the_defaults_of_settings_can_be_pasted_into_a_file() -> None:
+    text = (DOCS / "configure.md").read_text("utf-8")
+    defaults = re.findall(r"^\| `(\w+)` \| `(.+?)` \|", text, re.MULTILINE)
+    assert dict(defaults)["adaptive"] == "false"
+    for key, default in defaults:
+        assert key in tomllib.loads(f"{key} = {default}")
+
+
 def test_every_command_is_documented() -> None:
     text = (DOCS / "commands.md").read_text("utf-8")
+    assert "import recording" in dict(helps())
     for words, _ in helps():
         assert f"### hostsight {words}\n" in text
 
