@@ -12,11 +12,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from hostsight.clock import SECOND_NS, SystemClock
 from hostsight.files import locked
 from hostsight.folders import DataFolder
 from hostsight.settings import Settings
+
+if TYPE_CHECKING:
+    from ingest.sampler import Sampler
 
 _LEAN = {"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
 """Set before numpy and pyarrow are imported, which read them then: threads and memory pools that nothing here needs."""
@@ -77,22 +81,12 @@ def _refuse_huge_pages() -> None:
 
 
 def _collect(settings: Settings, data: DataFolder, clock: AgentClock) -> None:
-    from ingest.collectors.equipment import EquipmentCollector
-    from ingest.equipment import Memory
     from ingest.pulse import Pulse
     from ingest.recorder import Recorder, say
-    from ingest.registry import enabled
-    from ingest.sampler import Sampler, host_of
     from ingest.spool import SpoolWriter
     from ingest.watchdog import Watchdog
 
-    host = host_of(settings.agent)
-    collectors = enabled(settings.agent.disabled, settings.agent.collectors)
-    for collector in collectors:
-        if isinstance(collector, EquipmentCollector):
-            collector.memory = Memory(data.equipment, host)
-    start = _not_before(data, clock)
-    sampler = Sampler(collectors, host, settings, clock, not_before_ns=start)
+    sampler = _sampler(settings, data, clock)
     recorder = Recorder(SpoolWriter(data, settings.spool, settings.host), sampler.meter)
     pulse = Pulse(settings, data, clock)
     sys.setswitchinterval(_SWITCH_SECONDS)  # a reading in the background lets the tick go first
@@ -118,6 +112,20 @@ def _collect(settings: Settings, data: DataFolder, clock: AgentClock) -> None:
         recorder.take(sampler.settle())
         recorder.close()
         sampler.close()
+
+
+def _sampler(settings: Settings, data: DataFolder, clock: AgentClock) -> Sampler:
+    from ingest.collectors.equipment import EquipmentCollector
+    from ingest.equipment import Memory
+    from ingest.registry import enabled
+    from ingest.sampler import Sampler, host_of
+
+    host = host_of(settings.agent)
+    collectors = enabled(settings.agent.disabled, settings.agent.collectors)
+    for collector in collectors:
+        if isinstance(collector, EquipmentCollector):
+            collector.memory = Memory(data.equipment, host)
+    return Sampler(collectors, host, settings, clock, not_before_ns=_not_before(data, clock))
 
 
 def _step(seconds: float) -> str:
