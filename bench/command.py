@@ -10,6 +10,16 @@ from cli.context import collection_settings, data_folder, load_settings
 from cli.options import Group, seconds
 from cli.output import narrate, print_json
 
+_length_option = click.option(
+    "--for",
+    "length",
+    default="60s",
+    show_default=True,
+    metavar="DURATION",
+    callback=seconds,
+    help="How long to measure.",
+)
+
 
 @click.group("bench", cls=Group)
 def command() -> None:
@@ -27,15 +37,7 @@ def command() -> None:
         "hostsight bench collect --peers": "beside collectd, node_exporter, pmlogger and netdata",
     },
 )
-@click.option(
-    "--for",
-    "length",
-    default="60s",
-    show_default=True,
-    metavar="DURATION",
-    callback=seconds,
-    help="How long to measure.",
-)
+@_length_option
 @click.option(
     "--peers",
     is_flag=True,
@@ -61,15 +63,7 @@ def collect(length: float, peers: bool, adaptive: bool) -> None:
     short_help="From a window's end to its episode.",
     examples={"hostsight bench latency --for 5m": "more episodes, so a better 99th percentile"},
 )
-@click.option(
-    "--for",
-    "length",
-    default="60s",
-    show_default=True,
-    metavar="DURATION",
-    callback=seconds,
-    help="How long to measure.",
-)
+@_length_option
 def latency(length: float) -> None:
     """Measure the time from a window's end to its scores, and to the episode it opens, with 300 synthetic channels."""
     from bench.latency import bench_latency
