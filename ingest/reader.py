@@ -12,9 +12,10 @@ from typing import Literal
 
 import numpy as np
 
+from hostsight.channel import KINDS, SUBSYSTEMS
 from hostsight.clock import SECOND_NS, Clock
 from hostsight.errors import NoDataError
-from ingest.collector import Captured, Collector, Host, Slot, Values, captured_by, tier_on
+from ingest.collector import Captured, Collector, Host, Metric, Slot, Values, captured_by, tier_on
 from ingest.leaks import LeakError, LeakWatch
 from ingest.rates import Rates
 
@@ -282,11 +283,27 @@ def _checked(listed: Sequence[Slot]) -> tuple[Slot, ...]:
     if len(slots) > MOST_SLOTS:
         raise ValueError(f"open() lists more than {MOST_SLOTS:,} channels")
     for slot in slots:
-        if not isinstance(slot, Slot):
-            raise TypeError(f"open() gave {type(slot).__name__} in its list, not Slot")
-        if not isinstance(slot.device, str) or not isinstance(slot.source, str):
-            raise TypeError(f"open() gave a slot of {slot.metric.name} whose device or source is no text")
+        _check(slot)
     return tuple(slot if _is_text(slot) else _as_text(slot) for slot in slots)
+
+
+def _check(slot: object) -> None:
+    """Raises TypeError or ValueError where this is no slot, or none that can be stored."""
+    if not isinstance(slot, Slot):
+        raise TypeError(f"open() gave {type(slot).__name__} in its list, not Slot")
+    if not isinstance(slot.metric, Metric):
+        raise TypeError(f"open() gave a slot whose metric is {type(slot.metric).__name__}, not Metric")
+    if not all(
+        isinstance(text, str) for text in (slot.device, slot.source, slot.metric.name, slot.metric.unit)
+    ):
+        raise TypeError(
+            f"open() gave a slot of {slot.metric.name} whose name, unit, device or source is no text"
+        )
+    if not all(isinstance(number, int | float) for number in (slot.period_seconds, slot.metric.scale)):
+        raise TypeError(f"open() gave a slot of {slot.metric.name} whose period or scale is no number")
+    for given, known in ((slot.subsystem, SUBSYSTEMS), (slot.metric.kind, KINDS)):
+        if given not in known:
+            raise ValueError(f"open() gave a slot of {slot.metric.name} as {given!r}, not {', '.join(known)}")
 
 
 def _is_text(slot: Slot) -> bool:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from shlex import quote
 from typing import Literal
 
@@ -28,6 +29,9 @@ from ingest.sampler import host_of
 PATIENCE_SECONDS = 5.0
 """So long one collector may take."""
 
+
+_MOST_GAPS = 100
+"""So many things that one collector lacks are told."""
 
 _RETURN: dict[DeviceKind, str] = {
     "cpu": "echo 1 | sudo tee /sys/devices/system/cpu/{}/online",
@@ -101,7 +105,7 @@ class _Probe:
         if self._background.pending:
             return ()
         try:
-            return tuple(self.reader.collector.absent())
+            return [_gap(said) for said in islice(self.reader.collector.absent(), _MOST_GAPS)]
         except Exception as error:  # noqa: BLE001 - any fault of a collector is shown, and hides no other's findings
             return ((f"what collector {self.name} lacks", f"failed: {describe(error)}", ""),)
 
@@ -115,6 +119,14 @@ class _Probe:
 
     def close(self) -> None:
         self._background.close()
+
+
+def _gap(said: object) -> tuple[str, str, str]:
+    """What, reason and remedy, as `absent` must say them; raises TypeError."""
+    match said:
+        case (str(what), str(reason), str(remedy)):
+            return what, reason, remedy
+    raise TypeError(f"absent() gave {type(said).__name__}, not three texts")
 
 
 def sample_once(settings: Settings, *, interval: float = 0.2, clock: Clock | None = None) -> list[SampleRow]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pytest
 
 from hostsight.clock import FakeClock
 from hostsight.errors import NoDataError
-from ingest.collector import Host, Values
+from ingest.collector import Host, Metric, Values
 from ingest.reader import LAST_RETRY_SECONDS, MOST_SLOTS, Condition, Reader
 from tests.unit.fakes import FakeCollector, slot
 
@@ -174,11 +174,24 @@ def test_names_that_are_no_utf8_become_text(clock: FakeClock) -> None:
     assert one.slots[0].source == "/sys/class/net/e\N{REPLACEMENT CHARACTER}/carrier"
 
 
-def test_a_device_that_is_no_text_is_a_failure(clock: FakeClock) -> None:
-    odd = replace(slot(), device=5)  # type: ignore[arg-type]  # as a site's own collector may
-    one = reader(FakeCollector([odd], [1]), clock)
-    assert not one.open()
-    assert "no text" in one.condition.error
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"device": 5}, "no text"),
+        ({"metric": "level"}, "not Metric"),
+        ({"metric": Metric("level", "1", "count", "as a site may call it")}, "'count', not rate, gauge"),  # type: ignore[arg-type]
+        ({"metric": Metric("level", 1, "gauge", "one")}, "no text"),  # type: ignore[arg-type]
+        ({"metric": Metric("level", "1", "gauge", "level", scale="1e3")}, "no number"),  # type: ignore[arg-type]
+        ({"subsystem": "disk"}, "'disk', not cpu, gpu"),
+        ({"period_seconds": "1s"}, "no number"),
+    ],
+)
+def test_a_slot_that_cannot_be_stored_is_a_failure(
+    clock: FakeClock, wrong: dict[str, Any], said: str
+) -> None:
+    one = reader(FakeCollector([replace(slot(), **wrong)], [1]), clock)
+    assert one.step() is None
+    assert said in one.condition.error
 
 
 class Leaking(FakeCollector):

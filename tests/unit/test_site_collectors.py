@@ -109,6 +109,19 @@ def test_a_file_that_is_no_collector_fails_alone_with_its_reason(
     assert [one.name for one in site_collectors(str(folder), ())] == ["site:bad", "queue"]
 
 
+@pytest.mark.parametrize(
+    "gaps", ["[('a fan', 'N/A', '', '')]", "[5]", "(('a fan', 'N/A', 7) for _ in iter(int, 1))"]
+)
+def test_what_it_lacks_in_a_wrong_form_is_told_and_hides_no_other_finding(
+    folder: Path, tmp_path: Path, gaps: str
+) -> None:
+    put(folder, "queue.py", EXAMPLE.replace("return ()", f"return {gaps}"))
+    root = write(tmp_path / "tree", {"var/spool/batch/started": "1\n", "proc/uptime": "1 1\n"})
+    found = {one.what: one.reason for one in survey(settings(folder, root)).findings}
+    assert "not three texts" in found["what collector queue lacks"]
+    assert "/proc/meminfo" in found
+
+
 def test_a_name_that_is_taken_is_refused(folder: Path) -> None:
     put(folder, "queue.py", EXAMPLE.replace('"queue"', '"cpu"'))
     (collector,) = site_collectors(str(folder), {"cpu"})
