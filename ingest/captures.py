@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.reader import Reader
+from ingest.reader import FAULTS, Fault, Reader
 from ingest.source import Source
 
 
@@ -43,7 +43,7 @@ class Captures:
                 for take in takes:
                     take()
                 takes = ()
-            except Exception as error:  # noqa: BLE001 - any fault of a collector is shown, and costs its channels only
+            except FAULTS as error:
                 takes = self._drop(error)
         self.busy = False
         self._ticks += 1
@@ -58,7 +58,7 @@ class Captures:
         self.renew()
         return parsed
 
-    def _drop(self, error: Exception) -> list[Callable[[], None]]:
+    def _drop(self, error: Fault) -> list[Callable[[], None]]:
         """Leave out the source that failed; what is to be taken of those after it.
 
         A watchdog may ring when all is taken: then none did.

@@ -20,6 +20,9 @@ from ingest.leaks import LeakError, LeakWatch
 from ingest.rates import Rates
 
 State = Literal["ok", "absent", "failed"]
+Fault = Exception | SystemExit
+FAULTS = (Exception, SystemExit)
+"""What a collector may raise: one that would end the process costs its own channels, as any other."""
 
 FIRST_RETRY_SECONDS = 1.0
 LAST_RETRY_SECONDS = 60.0
@@ -120,7 +123,7 @@ class Reader:
             return None
         try:
             values = self._read()
-        except Exception as error:  # noqa: BLE001 - any fault of a collector is shown, and costs its channels only
+        except FAULTS as error:  # shown, and costs the collector's channels only
             self.fail(error)
             return None
         self._wait = FIRST_RETRY_SECONDS
@@ -139,7 +142,7 @@ class Reader:
             self._relist(())
             self._set_aside(Condition("absent", error.reason, str(error), error.remedy), LAST_RETRY_SECONDS)
             return False
-        except Exception as error:  # noqa: BLE001 - see step
+        except FAULTS as error:  # see step
             self.fail(error)
             return False
         self._relist(listed)
@@ -152,7 +155,7 @@ class Reader:
         self.captured = []
         try:
             self.collector.close()
-        except Exception as error:  # noqa: BLE001 - closing is the last thing asked of it
+        except FAULTS as error:  # closing is the last thing asked of it
             self.condition = Condition("failed", error=describe(error))
 
     def _list(self) -> tuple[Slot, ...]:
@@ -178,7 +181,7 @@ class Reader:
             raise RuntimeError(_RESTLESS)
         return None
 
-    def _parse(self, rows: Values) -> tuple[int, Exception | None]:
+    def _parse(self, rows: Values) -> tuple[int, Fault | None]:
         """Fill `rows`, float64[rows, slots], NaN so far; how many could be, and what went wrong with the one after."""
         started, done = perf_counter_ns(), 0
         self._leaks.before()
@@ -189,7 +192,7 @@ class Reader:
                     return done, None
                 done += 1
             self._leaks.after()
-        except Exception as error:  # noqa: BLE001 - see step
+        except FAULTS as error:  # see step
             return done, error
         finally:
             self.busy = False
@@ -198,16 +201,16 @@ class Reader:
             self.read_ns = (perf_counter_ns() - started) // done
         return done, None
 
-    def _forget(self) -> Exception | None:
+    def _forget(self) -> Fault | None:
         """Drop what was captured and that `read` left; what went wrong."""
         try:
             for one in self._read_from:
                 one.forget()
-        except Exception as error:  # noqa: BLE001 - see step
+        except FAULTS as error:  # see step
             return error
         return None
 
-    def _changed(self) -> Exception | None:
+    def _changed(self) -> Fault | None:
         try:
             self._list_anew()
         except RuntimeError as error:
@@ -250,7 +253,7 @@ class Reader:
         self.raw = np.empty(len(listed))
         self.slots = listed
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: Fault) -> None:
         """Set the collector aside for a while; what was captured is lost."""
         self.held_up |= isinstance(error, HeldUpError)
         self._retired |= isinstance(error, LeakError)

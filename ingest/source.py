@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ingest.background import BackgroundReader
 from ingest.collector import Slot, Values, in_background
-from ingest.reader import Reader
+from ingest.reader import Fault, Reader
 
 SLOW_SHARE = 0.25
 """A collector whose reading takes more than this share of a tick, three times in a row, moves to the background; so does
@@ -69,7 +69,7 @@ class Source:
         self._watch(reader)
         return values
 
-    def fail(self, reader: Reader, error: Exception) -> None:
+    def fail(self, reader: Reader, error: Fault) -> None:
         """A take of `captured` has raised."""
         reader.fail(error)
         self._watch(reader)

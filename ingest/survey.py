@@ -22,7 +22,7 @@ from ingest.equipment import Kind as DeviceKind
 from ingest.gaps import graphics, left_out, outside, shut, silent
 from ingest.inventory import Inventory, take_inventory
 from ingest.kept_file import KeptFile
-from ingest.reader import Condition, Reader, describe
+from ingest.reader import FAULTS, Condition, Reader, describe
 from ingest.registry import enabled, subsystem_of
 from ingest.sampler import host_of
 
@@ -106,7 +106,7 @@ class _Probe:
             return ()
         try:
             return [_gap(said) for said in islice(self.reader.collector.absent(), _MOST_GAPS)]
-        except Exception as error:  # noqa: BLE001 - any fault of a collector is shown, and hides no other's findings
+        except FAULTS as error:  # told, and hides no other's findings
             return ((f"what collector {self.name} lacks", f"failed: {describe(error)}", ""),)
 
     def ask(self) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -12,7 +14,7 @@ import pytest
 
 from hostsight.clock import FakeClock
 from hostsight.errors import NoDataError
-from ingest.collector import Host, Metric, Values
+from ingest.collector import Host, Metric, Slot, Values
 from ingest.reader import LAST_RETRY_SECONDS, MOST_SLOTS, Condition, Reader
 from tests.unit.fakes import FakeCollector, slot
 
@@ -49,6 +51,25 @@ def test_a_failure_is_named_and_keeps_the_channels(clock: FakeClock) -> None:
     assert one.step() is None
     assert one.condition == Condition("failed", error="OSError: [Errno 5] Input/output error")
     assert len(one.slots) == 1
+
+
+class Ending(FakeCollector):
+    """Would end the process: at its reading, or already when it is opened."""
+
+    def open(self, host: Host) -> Sequence[Slot]:
+        return super().open(host) if self.values else sys.exit(3)
+
+    def read(self, out: Values) -> bool:
+        sys.exit(4)
+
+
+@pytest.mark.parametrize(("values", "code"), [([], 3), ([1.0], 4)])
+def test_one_that_would_end_the_process_fails_as_any_other(
+    clock: FakeClock, values: list[float], code: int
+) -> None:
+    one = reader(Ending([slot()], values), clock)
+    assert one.step() is None
+    assert one.condition == Condition("failed", error=f"SystemExit: {code}")
 
 
 def test_a_failing_collector_is_tried_again_after_1_2_4_and_at_most_60_seconds(clock: FakeClock) -> None:
