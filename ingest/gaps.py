@@ -10,6 +10,7 @@ from pathlib import Path
 from ingest.collector import Collector, Host, Slot
 from ingest.collectors.pci import BUS
 from ingest.collectors.smallfiles import is_there, listed, names_in
+from ingest.collectors.tables import AS_ROOT
 from ingest.equipment import present
 
 Gap = tuple[str, str, str]
@@ -66,20 +67,28 @@ def shut(host: Host) -> Iterator[Gap]:
     for folder in _FOLDERS:
         path = host.path(folder)
         if is_there(path) and not os.access(path, os.R_OK | os.X_OK, effective_ids=True):
-            yield f"all below {folder}", "permission", "run the agent as root"
+            yield f"all below {folder}", "permission", AS_ROOT
 
 
-def silent(collector: Collector, slots: Sequence[Slot], raw: Sequence[float]) -> list[Gap]:
-    """Channels that are listed and have no value: what their files say is no number.
+def silent(host: Host, collector: Collector, slots: Sequence[Slot], raw: Sequence[float]) -> list[Gap]:
+    """Channels that are listed and have no value: what their files say is no number, or may not be read.
 
     A collector with `settles_later` says that its first reading may lack values, an event only comes when it happens.
     """
     if getattr(collector, "settles_later", False):
         return []
-    devices: dict[str, list[str]] = {}
+    devices: dict[tuple[str, str, str], list[str]] = {}
     for slot, value in zip(slots, raw, strict=False):
         if not math.isfinite(value) and slot.metric.kind != "event":
-            devices.setdefault(slot.metric.name, []).append(slot.device)
+            devices.setdefault((slot.metric.name, *_reason(host, slot)), []).append(slot.device)
     if len(devices) > _NAMED:
-        return [(f"{len(devices)} metrics of {collector.name}, such as {next(iter(devices))}", "N/A", "")]
-    return [(listed(metric, those), "N/A", "") for metric, those in devices.items()]
+        metric, *why = next(iter(devices))
+        return [(f"{len(devices)} metrics of {collector.name}, such as {metric}", why[0], why[1])]
+    return [(listed(metric, those), reason, remedy) for (metric, reason, remedy), those in devices.items()]
+
+
+def _reason(host: Host, slot: Slot) -> tuple[str, str]:
+    """Why a slot has no value, and the remedy."""
+    path = host.path(slot.source.partition(" ")[0])
+    refused = is_there(path) and not os.access(path, os.R_OK, effective_ids=True)
+    return ("permission", AS_ROOT) if refused else ("N/A", "")

@@ -177,7 +177,7 @@ def survey(settings: Settings, *, clock: Clock | None = None, memory: Memory | N
                 *(Finding("agent", *gap) for gap in shut(host)),
                 *(Finding("gpu", *gap) for gap in graphics(host, slots)),
                 # two collectors of the same hardware say the same of it
-                *dict.fromkeys(finding for probe in probes for finding in _findings(probe, away)),
+                *dict.fromkeys(finding for probe in probes for finding in _findings(host, probe, away)),
             ),
             inventory=take_inventory() if host.live else None,
         )
@@ -252,13 +252,13 @@ def _lost(host: Host, memory: Memory | None) -> Iterator[Finding]:
         )
 
 
-def _findings(probe: _Probe, away: frozenset[str]) -> list[Finding]:
+def _findings(host: Host, probe: _Probe, away: frozenset[str]) -> list[Finding]:
     condition = probe.condition
     if condition.state == "failed":
         return [Finding(probe.subsystem, f"collector {probe.name}", f"failed: {condition.error}", "")]
     gaps = [
         *probe.absent(),
-        *silent(probe.reader.collector, probe.slots, probe.raw()),
+        *silent(host, probe.reader.collector, probe.slots, probe.raw()),
         *left_out(probe.name, probe.slots, away),
     ]
     if condition.state == "absent" and not gaps:

@@ -19,7 +19,7 @@ from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
 from ingest.collectors.smallfiles import SmallFile, SmallFilesCollector, names_in, read_word
 from ingest.collectors.sysclass import class_devices, class_folder
-from ingest.collectors.tables import LIVE, why
+from ingest.collectors.tables import LIVE, way_out, why
 from ingest.collectors.words import number
 
 _KIND = "nvme"
@@ -138,7 +138,7 @@ class NvmeHealthCollector:
             try:
                 self._log(name)
             except OSError as error:
-                self._absent.append((f"health log of {name}", why(error), _remedy(error)))
+                self._absent.append((f"health log of {name}", why(error), way_out(error)))
             else:
                 self._controllers.append(name)
         if not self._controllers:
@@ -199,7 +199,3 @@ def health(log: bytes) -> list[float]:
 
 def _names(host: Host) -> list[str]:
     return [folder.name for folder in _controllers(host)]
-
-
-def _remedy(error: OSError) -> str:
-    return "run the agent as root" if isinstance(error, PermissionError) else ""

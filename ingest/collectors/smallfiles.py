@@ -18,7 +18,7 @@ import numpy as np
 
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Slot, Tier, Values
-from ingest.collectors.tables import why
+from ingest.collectors.tables import AS_ROOT, why
 from ingest.collectors.words import number
 
 Parser = Callable[[bytes], Sequence[float] | Values]
@@ -110,7 +110,7 @@ class SmallFilesCollector(ABC):
     """What NoDataError says where there is no such hardware."""
     remedy: ClassVar[str] = ""
     """What would make it appear, where that can be said."""
-    permission_remedy: ClassVar[str] = "run the agent as root"
+    permission_remedy: ClassVar[str] = AS_ROOT
 
     def __init__(self) -> None:
         self._host: Host | None = None

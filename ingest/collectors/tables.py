@@ -17,6 +17,7 @@ from ingest.kept_file import KeptFile
 
 LIVE = 0.001
 """Native period, seconds: the kernel counts each event as it happens."""
+AS_ROOT = "run the agent as root"
 FOLDED = 1.0
 """Native period, seconds, of page counts that each CPU hands over once per `vm.stat_interval`."""
 
@@ -60,6 +61,11 @@ def why(error: OSError) -> str:
     if isinstance(error, PermissionError):
         return "permission"
     return "not supported" if isinstance(error, FileNotFoundError) else "N/A"
+
+
+def way_out(error: OSError, otherwise: str = "") -> str:
+    """The remedy where a file could not be read: rights if those are what lacks."""
+    return AS_ROOT if isinstance(error, PermissionError) else otherwise
 
 
 class TableCollector(ABC):
@@ -122,7 +128,7 @@ class TableCollector(ABC):
             names = table.open()
         except OSError as error:
             table.close()
-            self._absent.append((source.path, why(error), source.remedy))
+            self._absent.append((source.path, why(error), way_out(error, source.remedy)))
             return []
         if not names:
             table.close()

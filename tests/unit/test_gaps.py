@@ -218,3 +218,25 @@ def test_pipes_in_the_place_of_files_are_not_waited_for(tmp_path: Path) -> None:
     told = survey(settings(root))
     assert [name for name, state in told.collectors.items() if state.state == "failed"] == []
     assert values(root)["nvme0 nvme_live"] == 1
+
+
+def test_a_file_that_may_not_be_read_asks_for_rights_and_no_other_kernel() -> None:
+    files = {
+        "proc/pressure/cpu": "some avg10=0.00 total=5\n",
+        "proc/schedstat": "version 15\ncpu0 0 0 0 0 0 0 1 2 3\n",
+        "proc/diskstats": "8 0 sda 1 1 1 1 1 1 1 1 1 1 1\n",
+        "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "7\n",
+    }
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        root = write(Path(name), {**files, "proc/stat": STAT})
+        survey(settings(root))  # whose imports need root's rights
+        with without_rights([root / path for path in files]):
+            told = survey(settings(root)).findings
+    refused = {one.what: one.remedy for one in told if one.reason == "permission"}
+    assert refused == {
+        "/proc/pressure/cpu": "run the agent as root",
+        "/proc/schedstat cannot be read": "run the agent as root",
+        "/proc/diskstats cannot be read": "run the agent as root",
+        "huge_pages of hugepages-2048kB": "run the agent as root",
+    }
