@@ -20,6 +20,8 @@ from sql.features import FeatureBuilder
 
 START = 1_700_000_000 * SECOND_NS
 TICK_NS = SECOND_NS // 4
+SMALLEST = 2.0**-149
+"""The smallest step of float32, in which all results are."""
 Sample = tuple[int, int, float, float]
 """(tick, channel, value, dt)"""
 
@@ -109,7 +111,7 @@ def test_windows_are_what_their_definition_says(samples: list[Sample], shape: tu
         for name, value in reference.items():
             assert (row[name] is None) == (value is None)
             if value is not None:
-                assert row[name] == pytest.approx(value, rel=1e-5, abs=1e-7 * scale)
+                assert row[name] == pytest.approx(value, rel=1e-5, abs=max(1e-7 * scale, SMALLEST))
 
 
 @settings(max_examples=30, deadline=None)
