@@ -56,11 +56,11 @@ clean:
 
 $(BIN)/python:
 	@set -e; \
-	for python in $(PYTHON) python3 python3.15 python3.14 python3.13 python3.12 python3.11; do \
+	for python in $(or $(PYTHON),python3 python3.15 python3.14 python3.13 python3.12 python3.11); do \
 	  if "$$python" -c '$(WILL_DO)' 2>/dev/null; then break; fi; python=; \
 	done; \
 	if [ -z "$$python" ]; then \
-	  echo "hostsight needs Python 3.11 or later with the venv module (Debian, Ubuntu: apt install python3-venv); PYTHON=/path/to/python3 names one" >&2; \
+	  echo "$(if $(PYTHON),$(PYTHON) will not do: )hostsight needs Python 3.11 or later with the venv module (Debian, Ubuntu: apt install python3-venv); PYTHON=/path/to/python3 names one" >&2; \
 	  exit 1; \
 	fi; \
 	echo "making an environment in $(VENV) with $$("$$python" --version)"; \
