@@ -66,13 +66,16 @@ class Narrator:
     def tell(
         self, status: Status, episodes: Sequence[Episode], now_ns: int, *, ending: bool = False
     ) -> list[str]:
-        """ending: what stops on purpose is no problem."""
+        """ending: episodes alone, as what stops on purpose is no news."""
         reported = status.pipeline.running and status.pipeline.started is not None
+        found = [line for episode in reversed(episodes) for line in self._episode(episode)]
+        if ending:
+            return found
         lines = [
             *self._agent(status),
             *(line for host in status.hosts if reported for line in self._host(host)),
-            *(line for episode in reversed(episodes) for line in self._episode(episode)),
-            *(() if ending else self._new_problems(status)),
+            *found,
+            *self._new_problems(status),
         ]
         if not lines and now_ns - self._spoke_ns >= QUIET_SECONDS * SECOND_NS:
             lines = list(self._all_well(status))

@@ -181,7 +181,8 @@ def test_a_problem_that_goes_on_is_not_told_again_as_its_figures_grow() -> None:
     assert narrator.tell(status(problems=(old, "eth1 is gone")), (), T0) == ["problem: eth1 is gone"]
 
 
-def test_what_stops_on_purpose_is_no_problem() -> None:
+def test_what_stops_on_purpose_is_no_news() -> None:
     narrator = Narrator()
-    narrator.tell(status(), (), T0)
-    assert narrator.tell(status(problems=("nothing is sent",)), (), T0, ending=True) == []
+    narrator.tell(status(msgspec.structs.replace(HOST, phase="live")), (), T0)
+    gone = msgspec.structs.replace(HOST, phase="no data", activity="waiting for telemetry")
+    assert narrator.tell(status(gone, problems=("nothing is sent",)), (), T0, ending=True) == []
