@@ -21,7 +21,8 @@ the counter is past its old height again."""
 
 SMALL_SHARE = 0.01
 """A step back of at most this share of the counter is a correction (a device left a sum): the rate is 0 once. A larger
-one is a reset or a wrap: the value is absent once, and counting starts anew."""
+one is a reset or a wrap: the value is absent once, and counting starts anew. So is one by half of the size at which a
+metric's counters wrap: of a sum over many CPUs that may be a small share."""
 
 _NEVER = -1
 
@@ -32,7 +33,7 @@ class Rates:
     A counter's first reading gives no value (NaN); nor does one after an absent reading, a reset or a wrap.
     """
 
-    __slots__ = ("_counters", "_gauge_scale", "_last", "_last_ns", "_rate_scale", "slots")
+    __slots__ = ("_counters", "_gauge_scale", "_last", "_last_ns", "_most_back", "_rate_scale", "slots")
 
     def __init__(self, slots: Sequence[Slot]) -> None:
         self.slots = tuple(slots)
@@ -41,6 +42,8 @@ class Rates:
         self._counters = np.flatnonzero(counter)
         self._gauge_scale = np.where(counter, 0.0, scale)
         self._rate_scale = scale[counter]
+        wraps = [slot.metric.wrap for slot in self.slots if slot.metric.kind == "rate"]
+        self._most_back = np.array([2.0 ** (bits - 1) if bits else np.inf for bits in wraps])
         self._last = np.full(len(self._counters), np.nan)
         self._last_ns = _NEVER
 
@@ -113,7 +116,7 @@ class Rates:
     def _step_back(self, grown: Values, now: Values, back: NDArray[np.bool_]) -> Values:
         """Mend `grown` where a counter stepped back; where counting goes on from."""
         jitter = back & (grown >= -FEW_UNITS)
-        reset = back & ~jitter & (-grown > SMALL_SHARE * self._last)
+        reset = back & ~jitter & (-grown > np.minimum(SMALL_SHARE * self._last, self._most_back))
         grown[back] = 0.0
         grown[reset] = np.nan
         return np.where(jitter, self._last, now)

@@ -63,6 +63,16 @@ def test_a_wrap_of_32_bits_is_absent_once() -> None:
     assert rates[2] == 30
 
 
+def test_one_cpu_of_many_that_wraps_makes_their_sum_absent_once() -> None:
+    metric = Metric("softirqs_per_s", "interrupts/s", "rate", "of all CPUs", wrap=32)
+    rates = Rates([Slot("cpu", "host", metric, 0.001, "/proc/softirqs")])
+    total = 1000 * 2.0**32
+    raws = [total, total + 500 - 2**32, total + 700 - 2**32]
+    values = [float(rates.values(np.array([raw]), at * SECOND)[0]) for at, raw in enumerate(raws)]
+    assert np.isnan(values[1])
+    assert values[2] == 200
+
+
 def test_an_absent_reading_starts_anew() -> None:
     rates = series([10, np.nan, 30, 35])
     assert np.isnan(rates[1:3]).all()
