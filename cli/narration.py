@@ -60,7 +60,7 @@ class Narrator:
         self._phases: dict[str, str] = {}
         self._learnt: dict[str, float] = {}
         self._episodes: dict[int, str] = {}
-        self._problems: frozenset[str] = frozenset()
+        self._problems: dict[str, str] = {}
         self._spoke_ns = 0
 
     def tell(
@@ -75,7 +75,7 @@ class Narrator:
             *self._agent(status),
             *(line for host in status.hosts if reported for line in self._host(host)),
             *found,
-            *self._new_problems(status),
+            *self._problem(status),
         ]
         if not lines and now_ns - self._spoke_ns >= QUIET_SECONDS * SECOND_NS:
             lines = list(self._all_well(status))
@@ -120,15 +120,17 @@ class Narrator:
             lasted = rough_duration((episode.last_seen_ns - episode.opened_ns) / SECOND_NS)
             yield f"{name} closed after {lasted}: {episode.severity}, {episode.summary}"
 
-    def _new_problems(self, status: Status) -> Iterator[str]:
+    def _problem(self, status: Status) -> Iterator[str]:
         """A start takes a few seconds: until the agent runs and the jobs have reported, their absence is none."""
         begun = self._agent_runs and status.pipeline.running and status.pipeline.started is not None
         if not begun:
             return
         found = {_COUNTED.sub("", problem): problem for problem in status.problems}
-        for kind in sorted(found.keys() - self._problems):
+        for kind in sorted(found.keys() - self._problems.keys()):
             yield f"problem: {found[kind]}"
-        self._problems = frozenset(found)
+        for kind in sorted(self._problems.keys() - found.keys()):
+            yield f"over: {self._problems[kind]}"
+        self._problems = found
 
     def _all_well(self, status: Status) -> Iterator[str]:
         for host in status.hosts:

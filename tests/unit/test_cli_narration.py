@@ -137,6 +137,8 @@ def test_problems_are_told_once_and_not_while_things_start() -> None:
     full = status(problems=("no space left; free some",))
     assert narrator.tell(full, (), T0) == ["problem: no space left; free some"]
     assert narrator.tell(full, (), T0) == []
+    assert narrator.tell(status(), (), T0) == ["over: no space left; free some"]
+    assert narrator.tell(status(), (), T0) == []
 
 
 def test_a_quiet_minute_says_that_all_is_well(narrator: Narrator) -> None:
@@ -178,7 +180,10 @@ def test_a_problem_that_goes_on_is_not_told_again_as_its_figures_grow() -> None:
         "problem: eth0 is gone",
         f"problem: {young}",
     ]
-    assert narrator.tell(status(problems=(old, "eth1 is gone")), (), T0) == ["problem: eth1 is gone"]
+    assert narrator.tell(status(problems=(old, "eth1 is gone")), (), T0) == [
+        "problem: eth1 is gone",
+        "over: eth0 is gone",
+    ]
 
 
 def test_what_stops_on_purpose_is_no_news() -> None:
