@@ -18,6 +18,7 @@ from typing import ClassVar, cast
 from hostsight.channel import SUBSYSTEMS, Subsystem
 from hostsight.errors import SettingsError
 from ingest.collector import Collector, Host, Metric, Slot, Tier, Values
+from ingest.patience import PATIENCE_SECONDS, within
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _METHODS = ("open", "read", "absent", "close")
@@ -70,7 +71,7 @@ def site_collectors(folder: str, taken: Collection[str]) -> tuple[Collector, ...
 def _load(path: Path, taken: Collection[str]) -> Collector:
     try:
         _check_rights(path)
-        return _checked(_module(path), path, taken)
+        return within(PATIENCE_SECONDS, lambda: _checked(_module(path), path, taken))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - any fault of a site's file is shown as that file's
         reason = error if isinstance(error, Exception) else RuntimeError(f"{path} ends the process")
         return _not_loaded(path.stem, reason)

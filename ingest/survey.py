@@ -22,13 +22,10 @@ from ingest.equipment import Kind as DeviceKind
 from ingest.gaps import graphics, left_out, outside, shut, silent
 from ingest.inventory import Inventory, take_inventory
 from ingest.kept_file import KeptFile
+from ingest.patience import PATIENCE_SECONDS, within
 from ingest.reader import FAULTS, Condition, Reader, describe
 from ingest.registry import enabled, subsystem_of
 from ingest.sampler import host_of
-
-PATIENCE_SECONDS = 5.0
-"""So long one collector may take."""
-
 
 _MOST_GAPS = 100
 """So many things that one collector lacks are told."""
@@ -105,9 +102,12 @@ class _Probe:
         if self._background.pending:
             return ()
         try:
-            return [_gap(said) for said in islice(self.reader.collector.absent(), _MOST_GAPS)]
+            return within(PATIENCE_SECONDS, self._gaps)
         except FAULTS as error:  # told, and hides no other's findings
             return ((f"what collector {self.name} lacks", f"failed: {describe(error)}", ""),)
+
+    def _gaps(self) -> list[tuple[str, str, str]]:
+        return [_gap(said) for said in islice(self.reader.collector.absent(), _MOST_GAPS)]
 
     def ask(self) -> None:
         self._background.poll(due=True)

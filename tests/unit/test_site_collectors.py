@@ -11,6 +11,7 @@ import pytest
 from hostsight.errors import SettingsError
 from hostsight.settings import Settings
 from ingest.collector import Host, in_background
+from ingest.patience import within
 from ingest.registry import collectors, enabled, subsystem_of
 from ingest.site_collectors import site_collectors
 from ingest.survey import sample_once, survey
@@ -143,6 +144,22 @@ def test_doctor_names_a_broken_file(folder: Path, tmp_path: Path) -> None:
     found = survey(settings(folder, write(tmp_path / "tree", {"proc/uptime": "1"}))).findings
     told = [one.reason for one in found if one.what == "collector site:bad"]
     assert told == ["failed: ZeroDivisionError: division by zero"]
+
+
+def test_a_file_that_never_ends_loading_is_left_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(folder, "stuck.py", "import threading\nthreading.Event().wait()\n")
+    monkeypatch.setattr("ingest.site_collectors.PATIENCE_SECONDS", 0.05)
+    assert str(failure(folder)) == "did not return within 0.05 s"
+
+
+def test_doctor_waits_for_no_collector_that_never_says_what_it_lacks(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(folder, "queue.py", EXAMPLE.replace("return ()", "import threading; threading.Event().wait()"))
+    root = write(tmp_path / "tree", {"var/spool/batch/started": "1\n", "proc/uptime": "1 1\n"})
+    monkeypatch.setattr("ingest.survey.within", lambda _, work: within(0.05, work))
+    found = {one.what: one.reason for one in survey(settings(folder, root)).findings}
+    assert found["what collector queue lacks"] == "failed: TimeoutError: did not return within 0.05 s"
 
 
 def test_what_others_may_write_is_not_run(folder: Path) -> None:
