@@ -5,14 +5,24 @@ Reading one may take milliseconds on a slow bus, or wake a sleeping CPU. Documen
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 from hostsight.channel import Subsystem
 from ingest.collector import Host, Metric, Origin, Slot, Tier
-from ingest.collectors.smallfiles import SmallFile, SmallFilesCollector, names_in, plain, read_word
+from ingest.collectors.smallfiles import (
+    Parser,
+    SmallFile,
+    SmallFilesCollector,
+    names_in,
+    one_number,
+    plain,
+    read_word,
+)
 from ingest.collectors.sysclass import class_devices, class_folder, natural
 
 _PERIOD = 1.0
@@ -85,8 +95,10 @@ def _chip(host: Host, folder: Path) -> Iterator[SmallFile]:
             devices = {sensor: f"{chip}-{label}" for sensor, label in labels.items()}
             subsystem = _subsystem(name)
             for match in _preferred(found):
-                device = devices[match[1] + match[2]]
-                yield _file(host, place / match[0], subsystem, device, _KINDS[match[1]])
+                sensor, metric = match[1] + match[2], _KINDS[match[1]]
+                doubtful = metric is TEMPERATURE and f"{sensor}_fault" in files
+                file = _file(host, place / match[0], subsystem, devices[sensor], metric)
+                yield replace(file, parse=_unless(place / f"{sensor}_fault")) if doubtful else file
             yield from _alarms(host, place, files, subsystem, devices)
             return
 
@@ -134,6 +146,11 @@ def _chip_name(folder: Path, name: str) -> str:
 
 def _subsystem(name: str) -> Subsystem:
     return next((subsystem for pattern, subsystem in _SUBSYSTEMS if pattern.match(name)), "cpu")
+
+
+def _unless(fault: Path) -> Parser:
+    """A temperature is none while the chip says that its diode is broken or not connected."""
+    return lambda content: (math.nan,) if read_word(fault) == "1" else one_number(content)
 
 
 def _file(host: Host, path: Path, subsystem: Subsystem, device: str, metric: Metric) -> SmallFile:

@@ -104,6 +104,22 @@ def test_a_sensor_that_fails_leaves_the_others(tmp_path: Path) -> None:
     assert out[1] == 31_000
 
 
+def test_a_diode_that_is_not_connected_has_no_temperature(tmp_path: Path) -> None:
+    files = {
+        f"{CHIP}/name": "nct6775\n",
+        f"{CHIP}/temp1_input": "-128000\n",
+        f"{CHIP}/temp1_fault": "1\n",
+        f"{CHIP}/temp2_input": "45000\n",
+        f"{CHIP}/temp2_fault": "0\n",
+        f"{CHIP}/fan1_input": "0\n",
+        f"{CHIP}/fan1_fault": "1\n",
+    }
+    assert read(SensorsCollector(), write(tmp_path, files)) == {
+        "cpu nct6775-hwmon4-temp2 temperature_celsius": 45,
+        "cpu nct6775-hwmon4-fan1 fan_rpm": 0,
+    }
+
+
 def test_a_sensor_that_comes_and_goes_changes_the_layout_once(tmp_path: Path) -> None:
     write(tmp_path, {f"{CHIP}/name": "jc42", f"{CHIP}/temp1_input": "30000", f"{CHIP}/temp2_input": "asleep"})
     collector = SensorsCollector()
