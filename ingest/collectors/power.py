@@ -27,6 +27,8 @@ from ingest.collectors.words import number
 
 _KIND = "powercap"
 _ZONE = re.compile(r"(?P<control>.+?)(?P<places>(?::\w+)+)")
+_SECOND_WAY = "intel-rapl-mmio"
+"""Packages that are zones of the registers as well, by which servers have them alone."""
 _MEMORY = "dram"
 _ENERGY, _LIMIT = "energy_uj", "constraint_0_power_limit_uw"
 _PERIOD = 0.001
@@ -96,7 +98,7 @@ def _zones(host: Host) -> list[Path]:
                 path for path in sorted(zone.glob(f"{zone.name.partition(':')[0]}:*")) if is_folder(path)
             ]
             found += [path for path in inner if path.name not in {zone.name for zone in (*zones, *found)}]
-    return zones
+    return sorted(zones, key=lambda zone: zone.name.startswith(_SECOND_WAY))
 
 
 def _device(zone: Path) -> tuple[str, Subsystem]:
