@@ -88,6 +88,7 @@ class CpuCollector:
 
     def open(self, host: Host) -> Sequence[Slot]:
         self.close()
+        self._groups = None
         self._file = KeptFile(host.path(_PATH))
         try:
             self._cpus, _, counts = _parse(self._file.read())
@@ -124,7 +125,10 @@ class CpuCollector:
         return [self._file] if self._file is not None else []
 
     def absent(self) -> Sequence[tuple[str, str, str]]:
-        return ()
+        if self._groups is None:
+            return ()
+        what = f"values of single CPUs, of which there are {len(self._cpus):,}"
+        return [(what, "over the limit", "raise [agent] per_cpu_limit")]
 
     def close(self) -> None:
         if self._file is not None:

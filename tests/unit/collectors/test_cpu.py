@@ -73,6 +73,15 @@ def test_more_cpus_than_the_limit_are_summed_by_node(trees: Trees) -> None:
     assert values["cpu node0 busy_percent"] != pytest.approx(values["cpu node1 busy_percent"])
 
 
+def test_single_cpus_that_are_left_out_are_told(tmp_path: Path) -> None:
+    collector = CpuCollector()
+    collector.open(Host(write(tmp_path, {"proc/stat": STAT}), per_cpu_limit=1))
+    what = "values of single CPUs, of which there are 2"
+    assert collector.absent() == [(what, "over the limit", "raise [agent] per_cpu_limit")]
+    collector.open(Host(tmp_path, per_cpu_limit=2))
+    assert list(collector.absent()) == []
+
+
 def test_480_cpus_of_a_kernel_without_guest_nice(trees: Trees) -> None:
     values = read(CpuCollector(), trees.tar("xeon-e7-480cpu"), per_cpu=480)
     assert values["cpu cpu0 user_percent"] == 516
