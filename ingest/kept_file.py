@@ -15,6 +15,17 @@ left of half a page (/proc/interrupts, whose lines are longer than its header, c
 _GONE = frozenset({errno.ENODEV, errno.ESRCH, errno.ENOENT, errno.ESTALE, errno.ENXIO})
 
 
+def read_whole(path: Path) -> bytes:
+    """All of a file, for once; nothing where it cannot be read."""
+    file = KeptFile(path)
+    try:
+        return file.read()
+    except OSError:
+        return b""
+    finally:
+        file.close()
+
+
 class KeptFile:
     """A file of /proc or /sys, opened at the first read and kept open until `close`.
 

@@ -21,7 +21,7 @@ from ingest.equipment import SUBSYSTEM_OF, WORDS, Memory, missing, present
 from ingest.equipment import Kind as DeviceKind
 from ingest.gaps import graphics, left_out, outside, shut, silent
 from ingest.inventory import Inventory, take_inventory
-from ingest.kept_file import KeptFile
+from ingest.kept_file import read_whole
 from ingest.patience import PATIENCE_SECONDS, within
 from ingest.reader import FAULTS, Condition, Reader, describe
 from ingest.registry import enabled, subsystem_of
@@ -150,13 +150,7 @@ def sample_once(settings: Settings, *, interval: float = 0.2, clock: Clock | Non
 
 def _pulse(host: Host) -> bytes:
     """What changes all the time wherever a kernel runs, also below a root such as a container's view of its host."""
-    file = KeptFile(host.path("/proc/stat"))
-    try:
-        return file.read()
-    except OSError:
-        return b""
-    finally:
-        file.close()
+    return read_whole(host.path("/proc/stat"))
 
 
 def survey(settings: Settings, *, clock: Clock | None = None, memory: Memory | None = None) -> Survey:

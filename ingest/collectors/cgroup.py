@@ -32,7 +32,7 @@ from ingest.collectors.smallfiles import (
 )
 from ingest.collectors.tables import LIVE
 from ingest.collectors.words import number
-from ingest.kept_file import KeptFile
+from ingest.kept_file import read_whole
 
 _ROOT = "/sys/fs/cgroup"
 MOST_GROUPS = 16
@@ -267,7 +267,7 @@ def serviced(content: bytes, stacked: frozenset[bytes]) -> Values:
 
 def _stacked(host: Host) -> frozenset[bytes]:
     """Numbers of the disks that are made of others: what they move is counted by those as well."""
-    words = [line.split(None, 3) for line in _lines(host, "/proc/diskstats")]
+    words = [line.split(None, 3) for line in read_whole(host.path("/proc/diskstats")).splitlines()]
     return frozenset(
         b"%b:%b" % (row[0], row[1])
         for row in words
@@ -277,24 +277,13 @@ def _stacked(host: Host) -> frozenset[bytes]:
 
 def _elsewhere(host: Host) -> list[str]:
     """Where groups are mounted if not below the usual folder: old distributions had /cgroup or /dev/cgroup."""
-    words = [line.split() for line in _lines(host, "/proc/mounts")]
+    words = [line.split() for line in read_whole(host.path("/proc/mounts")).splitlines()]
     mounts = [
         row[1].decode("utf-8", "replace")
         for row in words
         if len(row) > 2 and row[2] in {b"cgroup", b"cgroup2"}
     ]
     return [mount for mount in mounts if not f"{mount}/".startswith(f"{_ROOT}/")]
-
-
-def _lines(host: Host, path: str) -> list[bytes]:
-    """Lines of a file of /proc that one system call need not give whole; none where it cannot be read."""
-    file = KeptFile(host.path(path))
-    try:
-        return file.read().splitlines()
-    except OSError:
-        return []
-    finally:
-        file.close()
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ import numpy as np
 from hostsight.channel import WHOLE_HOST
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
-from ingest.collectors.tables import way_out, why
+from ingest.collectors.tables import unreadable
 from ingest.collectors.topology import cpu_nodes
 from ingest.collectors.words import number, numbers
 from ingest.kept_file import KeptFile
@@ -93,7 +93,7 @@ class CpuCollector:
         try:
             self._cpus, _, counts = _parse(self._file.read())
         except OSError as error:
-            raise NoDataError(f"{_PATH} cannot be read", why(error), way_out(error)) from error
+            raise unreadable(_PATH, error) from error
         if not self._cpus:
             raise NoDataError(f"{_PATH} shows no CPU", "not supported")
         devices, self._groups = _group([*map(int, self._cpus)], host)
@@ -206,7 +206,7 @@ class LoadCollector:
         try:
             self._file.read()
         except OSError as error:
-            raise NoDataError("/proc/loadavg cannot be read", why(error), way_out(error)) from error
+            raise unreadable("/proc/loadavg", error) from error
         return [
             Slot("cpu", WHOLE_HOST, metric, 5.0 if metric.name != "tasks" else 0.001, "/proc/loadavg")
             for metric in _LOAD

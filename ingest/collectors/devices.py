@@ -16,7 +16,7 @@ import numpy as np
 from hostsight.channel import Subsystem
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Slot, Tier, Values
-from ingest.collectors.tables import LIVE, way_out, why
+from ingest.collectors.tables import LIVE, unreadable
 from ingest.collectors.words import Words, number, numbers, picker
 from ingest.kept_file import KeptFile
 
@@ -81,7 +81,7 @@ class DeviceCollector(ABC):
         try:
             lines = self._file.read().splitlines()
         except OSError as error:
-            raise NoDataError(f"{self.path} cannot be read", why(error), way_out(error)) from error
+            raise unreadable(self.path, error) from error
         self._choice = self._choose(host, lines)
         slots = self._list(lines)
         if not slots:

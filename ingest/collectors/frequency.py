@@ -29,7 +29,7 @@ from ingest.collectors.clocks import (
     policies,
 )
 from ingest.collectors.smallfiles import is_there
-from ingest.collectors.tables import way_out, why
+from ingest.collectors.tables import unreadable, why
 
 _PERIOD = 0.01
 _ENABLE_MSR = "modprobe msr, and run the agent as root"
@@ -82,7 +82,7 @@ class FrequencyCollector:
             try:
                 found = clocks.read()
             except OSError as error:
-                raise NoDataError(f"{CPUINFO} cannot be read", why(error), way_out(error)) from error
+                raise unreadable(CPUINFO, error) from error
             if isinstance(clocks, MsrClocks) or np.isfinite([*found.values()]).any():
                 return self._settle(host, clocks, tuple(found))
             clocks.close()

@@ -18,7 +18,7 @@ from ingest.collector import Host, Metric, Origin, Slot, Tier, Values
 from ingest.collectors.irq_devices import IrqDevice, irq_devices
 from ingest.collectors.irq_table import IrqTable, count_cpus
 from ingest.collectors.pci import pci_devices
-from ingest.collectors.tables import LIVE, way_out, why
+from ingest.collectors.tables import LIVE, unreadable
 from ingest.collectors.topology import Spread, cpu_nodes, spread
 
 _PATH = "/proc/interrupts"
@@ -90,7 +90,7 @@ class InterruptsCollector:
         try:
             table.open()
         except OSError as error:
-            raise NoDataError(f"{_PATH} cannot be read", why(error), way_out(error)) from error
+            raise unreadable(_PATH, error) from error
         if not table.cpus or not table.rows:
             raise NoDataError(f"{_PATH} shows no CPU", "not supported")
         self._table, self._layout = table, _lay_out(host, table)

@@ -13,7 +13,7 @@ from hostsight.channel import WHOLE_HOST, Subsystem
 from hostsight.errors import NoDataError
 from ingest.collector import Host, Metric, Slot, Tier, Values
 from ingest.collectors.smallfiles import read_word
-from ingest.collectors.tables import LIVE, way_out, why
+from ingest.collectors.tables import LIVE, unreadable
 from ingest.collectors.topology import ONLINE, Spread, parse_list, spread
 from ingest.kept_file import KeptFile
 
@@ -102,9 +102,7 @@ class PerCpuCollector(ABC):
         try:
             counts = self.parse(file.read())
         except OSError as error:
-            raise NoDataError(
-                f"{self.path} cannot be read", why(error), way_out(error, self.remedy)
-            ) from error
+            raise unreadable(self.path, error, self.remedy) from error
         if not counts.cpus:
             raise NoDataError(f"{self.path} shows no CPU", "not supported", self.remedy)
         return counts

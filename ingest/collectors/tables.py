@@ -68,6 +68,11 @@ def way_out(error: OSError, otherwise: str = "") -> str:
     return AS_ROOT if isinstance(error, PermissionError) else otherwise
 
 
+def unreadable(path: str, error: OSError, otherwise: str = "") -> NoDataError:
+    """What `open` raises where the file that it needs could not be read."""
+    return NoDataError(f"{path} cannot be read", why(error), way_out(error, otherwise))
+
+
 class TableCollector(ABC):
     """A collector whose values all stand in tables of named numbers: a subclass lists its sources.
 
