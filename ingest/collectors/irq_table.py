@@ -52,7 +52,6 @@ class IrqTable:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._header = b""
-        self._heads: list[bytes] = []
         self._names: list[_Name] = []
         self._hashes: list[int] = []
         self.cpus: tuple[int, ...] = ()
@@ -61,7 +60,7 @@ class IrqTable:
 
     def open(self) -> None:
         """Find out the rows and CPUs, and read them; raises OSError."""
-        self._heads, self._names, self._hashes = [], [], []
+        self._names, self._hashes = [], []
         counts: list[Values] = []
         with _opened(self._path) as file:
             lines = _lines(file)
@@ -70,7 +69,6 @@ class IrqTable:
             for line in lines:
                 name, values = self._parse(line)
                 self._names.append(name)
-                self._heads.append(line[: line.find(b":") + 1])
                 self._hashes.append(hash(line))
                 counts.append(values)
         self.rows = [IrqRow(_text(label), _text(rest), by_cpu) for label, rest, by_cpu in self._names]
@@ -90,7 +88,7 @@ class IrqTable:
         return at == len(self.rows)
 
     def _update(self, at: int, line: bytes) -> bool:
-        if at >= len(self._names) or not line.startswith(self._heads[at]):
+        if at >= len(self._names):
             return False
         changed = hash(line)
         if changed == self._hashes[at]:
