@@ -19,6 +19,7 @@ from hostsight.channel import SUBSYSTEMS, Subsystem
 from hostsight.errors import SettingsError
 from ingest.collector import Collector, Host, Metric, Slot, Tier, Values
 from ingest.patience import PATIENCE_SECONDS, within
+from ingest.reader import FAULTS
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _METHODS = ("open", "read", "absent", "close")
@@ -72,7 +73,7 @@ def _load(path: Path, taken: Collection[str]) -> Collector:
     try:
         _check_rights(path)
         return within(PATIENCE_SECONDS, lambda: _checked(_module(path), path, taken))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - any fault of a site's file is shown as that file's
+    except FAULTS as error:  # any fault of a site's file is shown as that file's
         reason = error if isinstance(error, Exception) else RuntimeError(f"{path} ends the process")
         return _not_loaded(path.stem, reason)
 
