@@ -82,7 +82,7 @@ def _agent(processes: Processes) -> Iterator[str]:
         yield (
             _not_running("the agent is", "agent", age_ns, processes.up)
             if processes.agent is None
-            else _silent("the agent", processes.agent, age_ns, processes.up)
+            else _silent("the agent", "agent", processes.agent, age_ns, processes.up)
         )
     if beat is None:
         return
@@ -102,7 +102,7 @@ def _pipeline(processes: Processes) -> Iterator[str]:
         yield (
             _not_running("the jobs are", "serve", age_ns, processes.up)
             if processes.serve is None or (processes.up is not None and age_ns is None)
-            else _silent("the jobs", processes.serve, age_ns, processes.up)
+            else _silent("the jobs", "serve", processes.serve, age_ns, processes.up)
         )
         return
     if progress.build and progress.build != installed_build():
@@ -126,13 +126,13 @@ def _behind(host: HostProgress, now_ns: int) -> Iterator[str]:
         yield f"{host.host}: telemetry is stamped {format_duration(round(ahead))} ahead of this clock, which was set back; detection goes on, and stamps return to the clock little by little"
 
 
-def _silent(who: str, pid: int, age_ns: int | None, up: int | None) -> str:
+def _silent(who: str, command: str, pid: int, age_ns: int | None, up: int | None) -> str:
     """A process that holds its lock: it lives."""
     number = f" (process {pid})" if pid else ""
     how = "reported nothing yet: starting" if age_ns is None else f"last reported {_ago(age_ns)}: stuck"
-    imports = ", or an import, which reports nothing" if who == "the jobs" and up is None else ""
-    command = "up" if up is not None else "serve" if who == "the jobs" else "agent"
-    return f"{who}{number} {how}, or unable to write{imports}; make room or mend the rights, or restart `hostsight {command}`"
+    imports = ", or an import, which reports nothing" if command == "serve" and up is None else ""
+    restarted = "up" if up is not None else command
+    return f"{who}{number} {how}, or unable to write{imports}; make room or mend the rights, or restart `hostsight {restarted}`"
 
 
 def _not_running(who: str, command: str, age_ns: int | None, up: int | None) -> str:
