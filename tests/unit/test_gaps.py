@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -180,6 +180,16 @@ def without_rights(folders: list[Path]) -> Iterator[None]:
             folder.chmod(0o755)
 
 
+@contextmanager
+def surveyed(files: Mapping[str, str]) -> Iterator[Path]:
+    """A tree that every user may look into, after a first survey, whose imports need root's rights."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        root = write(Path(name), {**files, "proc/stat": STAT})
+        survey(settings(root))
+        yield root
+
+
 def test_folders_that_may_not_be_looked_into_fail_nothing() -> None:
     names = {
         "sys/fs/cgroup/init.scope/cpu.stat": "usage_usec 5\n",
@@ -191,10 +201,7 @@ def test_folders_that_may_not_be_looked_into_fail_nothing() -> None:
         "sys/devices/system/cpu/cpufreq/policy0/affected_cpus": "0\n",
         "sys/block/sda/device/model": "x\n",
     }
-    with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o755)
-        root = write(Path(name), {**names, "proc/stat": STAT, "sys/fs/cgroup/cgroup.controllers": "cpu\n"})
-        survey(settings(root))  # whose imports need root's rights
+    with surveyed({**names, "sys/fs/cgroup/cgroup.controllers": "cpu\n"}) as root:
         with without_rights([(root / path).parent for path in names]):
             told = survey(settings(root))
         assert [one for one, state in told.collectors.items() if state.state == "failed"] == []
@@ -227,12 +234,8 @@ def test_a_file_that_may_not_be_read_asks_for_rights_and_no_other_kernel() -> No
         "proc/diskstats": "8 0 sda 1 1 1 1 1 1 1 1 1 1 1\n",
         "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "7\n",
     }
-    with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o755)
-        root = write(Path(name), {**files, "proc/stat": STAT})
-        survey(settings(root))  # whose imports need root's rights
-        with without_rights([root / path for path in files]):
-            told = survey(settings(root)).findings
+    with surveyed(files) as root, without_rights([root / path for path in files]):
+        told = survey(settings(root)).findings
     refused = {one.what: one.remedy for one in told if one.reason == "permission"}
     assert refused == {
         "/proc/pressure/cpu": "run the agent as root",

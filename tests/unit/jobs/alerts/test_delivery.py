@@ -94,6 +94,12 @@ def test_after_an_hour_without_a_receiver_all_arrives_in_order_within_five_minut
     ]
 
 
+@pytest.fixture
+def nowhere(webhook: AlertSettings) -> AlertSettings:
+    """A webhook where nobody listens."""
+    return msgspec.structs.replace(webhook, webhook="http://127.0.0.1:9/hook")
+
+
 def test_a_receiver_that_hangs_is_given_up_and_tried_again(
     receiver: Receiver, webhook: AlertSettings, tell: Tell, job: Job, state: sqlite3.Connection
 ) -> None:
@@ -124,9 +130,8 @@ def test_an_answer_whose_body_never_comes_counts_by_its_status(
 
 
 def test_an_outage_is_told_once_with_who_is_away(
-    webhook: AlertSettings, tell: Tell, job: Job, clock: FakeClock, capsys: pytest.CaptureFixture[str]
+    nowhere: AlertSettings, tell: Tell, job: Job, clock: FakeClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    nowhere = msgspec.structs.replace(webhook, webhook="http://127.0.0.1:9/hook")
     tell(nowhere, 1)
     sender = job(nowhere)
     sender.run()
@@ -164,9 +169,8 @@ def test_a_redirect_is_refused_for_it_would_lose_the_body(
 
 
 def test_nobody_listening_is_tried_again(
-    webhook: AlertSettings, tell: Tell, job: Job, state: sqlite3.Connection
+    nowhere: AlertSettings, tell: Tell, job: Job, state: sqlite3.Connection
 ) -> None:
-    nowhere = msgspec.structs.replace(webhook, webhook="http://127.0.0.1:9/hook")
     tell(nowhere, 1)
     assert job(nowhere).run() == 0
     (found,) = read_alerts(state, nowhere)
